@@ -1,0 +1,3 @@
+//! Development chores: `cargo xtask tidy`.
+
+fn main() {}
