@@ -4,11 +4,22 @@
 use caulk_base::Gap;
 use serde::{Deserialize, Serialize};
 
+mod baseline;
+mod graph;
 mod model;
+mod patch;
+mod sources;
+mod suppress;
+
+pub use baseline::{Baseline, BaselineEntry, Filtered};
+pub use graph::{Graph, GraphEdge, GraphNode};
 pub use model::{
     AllocClass, Confidence, Decision, Finding, Fingerprint, Place, Rule, RunStats, RunSummary, SiteCount, Step,
     StepKind,
 };
+pub use patch::{Edit, Patch, PatchStatus};
+pub use sources::{MemorySources, SourceProvider};
+pub use suppress::{Suppressed, SuppressionIssue, SuppressionProblem, Suppressions, apply_suppressions};
 
 /// Everything one run of `check` has to say.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

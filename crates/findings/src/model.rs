@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Graph;
+
 /// What is wrong. The serialised name is the `ruleId` of every output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -142,6 +144,9 @@ pub struct Finding {
     /// What was assumed of functions without a model.
     pub assumptions: Vec<String>,
     pub fingerprint: Fingerprint,
+    /// The use-flow graph of the object; without one, outputs draw the steps.
+    #[serde(default)]
+    pub graph: Option<Graph>,
 }
 
 impl Finding {
