@@ -1,5 +1,7 @@
 //! The vocabulary of models.
 
+use std::sync::Arc;
+
 use caulk_base::{FxHashMap, IdVec, define_id};
 
 define_id!(
@@ -24,6 +26,12 @@ pub struct FamilySpec {
     /// Using the handle after release is an error only if it reaches one of the family's functions,
     /// not for every dereference (true for integers).
     pub opaque: bool,
+    /// The resource lives inside a struct of the caller's (`regex_t`, `z_stream`): its identity is that
+    /// struct's address, and a model names the argument that points to it: `Place::Arg`.
+    pub is_inline: bool,
+    /// Blocks of this family may also be released by that one's functions, and the other way round:
+    /// `g_free` is `free`. Ask [`Models::compatible`].
+    pub same_as: Option<FamilyId>,
 }
 
 /// Where a model reads or writes.
@@ -46,24 +54,40 @@ pub enum Condition {
     /// Only if the function succeeds, as `ReturnModel` defines it.
     OnSuccess,
     OnFailure,
+    /// Only if this argument is null: `realpath(path, NULL)` allocates.
+    ArgNull(u32),
+    ArgNotNull(u32),
 }
 
 /// One thing a function does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A new resource appears at `place` when the function succeeds.
-    Allocates { family: FamilyId, place: Place },
+    /// A new resource appears at `place` when the function succeeds (and `when` holds besides).
+    /// `zeroed`: its contents are zero (`calloc`), otherwise unknown. For an inline family the resource is
+    /// what `place` points to.
+    Allocates { family: FamilyId, place: Place, when: Condition, zeroed: bool },
     /// The resource at `place` is released. Null is always allowed unless `null_ok` is false.
     Releases { family: FamilyId, place: Place, when: Condition, null_ok: bool },
     /// `realloc`: releases `arg` and returns a new block on success; on failure `arg` is untouched.
     /// `frees_on_failure`: `reallocf`.
     Reallocates { family: FamilyId, arg: u32, frees_on_failure: bool },
+    /// `getline`: the block at `place`, or null, is exchanged there for a block of the same family,
+    /// whether the function succeeds or not; it is still the caller's.
+    Replaces { family: FamilyId, place: Place },
+    /// One more reference is held on the resource at `place` (`g_object_ref`): it takes one more release.
+    Retains { family: FamilyId, place: Place },
     /// The function keeps or takes over `place`: the caller is no longer its owner.
     Takes { place: Place, when: Condition },
-    /// `arg` is stored into what `into` points to, and lives as long as that.
-    Stores { arg: u32, into: u32, when: Condition },
+    /// `arg` becomes reachable from what `into` points to (an argument, or the result), and lives as long as that.
+    Stores { arg: u32, into: Place, when: Condition },
+    /// `place` now points somewhere into what `into` points to, or is null: an alias, no owner (`strtol`, `strsep`).
+    Points { place: Place, into: Place },
+    /// Bytes, and with them pointers, are copied from what `from` points to into what `to` points to (`memcpy`).
+    Copies { from: u32, to: u32 },
     /// Writes unknown data through the argument (`fread`, `scanf`): its contents are no longer known.
     Writes { arg: u32 },
+    /// The same for every argument from this one on (`sscanf`).
+    WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.
     Calls { function: u32, data: Option<u32> },
     /// Keeps function pointer and data for later (`atexit`, `pthread_create`, `signal`).
@@ -83,6 +107,8 @@ pub struct ReturnModel {
     pub argument: Option<u32>,
     /// Returns a pointer into what this argument points to, or null (`strchr`, `strstr`).
     pub interior: Option<u32>,
+    /// Returns a pointer into what this argument's target points to, or null (`strsep`).
+    pub interior_deref: Option<u32>,
     /// Returns memory owned by the library or the system (`getenv`, `localtime`): never to be released.
     pub borrowed: bool,
     /// Never returns null (`xmalloc`-like, `strerror`).
@@ -99,7 +125,7 @@ pub struct ReturnModel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// `libc`, `posix`, … or the path of the user's file.
-    pub file: String,
+    pub file: Arc<str>,
     pub line: u32,
 }
 
@@ -126,6 +152,12 @@ impl Models {
 
     pub fn family(&self, name: &str) -> Option<FamilyId> {
         self.families.iter_ids().find(|(_, spec)| spec.name == name).map(|(id, _)| id)
+    }
+
+    /// Whether what one family allocates may be released by the other's functions.
+    pub fn compatible(&self, one: FamilyId, other: FamilyId) -> bool {
+        let root = |id| self.families.get(id).and_then(|spec| spec.same_as).unwrap_or(id);
+        root(one) == root(other)
     }
 
     /// All models, sorted by name.

@@ -1,0 +1,483 @@
+//! Reads families and functions from TOML.
+//!
+//! One line is one function; a key is one kind of effect, its value one phrase (see `phrase.rs`) or an array of
+//! them. The same form serves the built-in files and, under `[models]`, the user's `caulk.toml`:
+//!
+//!     [families]
+//!     file = { noun = "file stream", release = "fclose", handle = "opaque" }
+//!
+//!     [functions]
+//!     fopen    = { allocates = "file", fails = "null" }             # the result is a new one
+//!     asprintf = { allocates = "memory at *0", fails = "negative" } # an out-parameter
+//!     fclose   = { releases = "file, not null" }                    # argument 0, which must not be null
+//!     realloc  = { reallocates = "memory", fails = "null" }
+//!     fdopen   = { allocates = "file", takes = "0 on success", fails = "null" }
+//!     setvbuf  = { stores = "1 into 0" }
+//!     strlen   = { pure = true }
+//!     puts     = {}                                                  # only looks at what it is given
+//!     __strdup = { like = "strdup" }
+//!
+//! | key | phrases |
+//! | --- | --- |
+//! | `allocates` | FAMILY [`at` PLACE] [WHEN]; the place is `return` unless said |
+//! | `zeroed` | true: what it allocates is filled with zeros |
+//! | `releases` | FAMILY [`at` PLACE] [WHEN] [`, not null`]; the place is argument 0 unless said |
+//! | `reallocates` | FAMILY [`at` PLACE] [`, frees on failure`]; with `*N`, the block there is exchanged |
+//! | `retains` | FAMILY [`at` PLACE]: one more reference is counted |
+//! | `takes` | PLACE [WHEN]: keeps or takes over |
+//! | `stores` | N `into` PLACE [WHEN] |
+//! | `points` | PLACE `into` PLACE: an alias into the same block |
+//! | `copies` | N `into` N: bytes and the pointers among them |
+//! | `writes` | N, or `N..` for all from there: unknown data comes in |
+//! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `never`, `twice` |
+//! | `fails` | `null`, `negative`, `nonzero`, or a number: the result that means failure |
+//! | `pure` | true: same arguments and memory, same result |
+//! | `like` | the name of another function; stands alone |
+//!
+//! # Invariants
+//! - A file with an error changes nothing: it is read whole or not at all.
+//! - Argument numbers are below 128; families and `like` names exist.
+
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::document::{ConfigError, ConfigErrors, Document, Section, integer, join, nearest};
+use crate::phrase::{Unexpected, Words};
+use crate::types::{Effect, FamilyId, FamilySpec, FunctionModel, Models, Origin, Place, ReturnModel};
+
+const FAMILY_KEYS: &[&str] = &["noun", "release", "handle", "memory", "same-as"];
+const HANDLES: &[&str] = &["pointer", "opaque", "integer", "inline"];
+const FUNCTION_KEYS: &[&str] = &[
+    "allocates",
+    "zeroed",
+    "releases",
+    "reallocates",
+    "retains",
+    "takes",
+    "stores",
+    "points",
+    "copies",
+    "writes",
+    "calls",
+    "registers",
+    "returns",
+    "fails",
+    "pure",
+    "like",
+];
+const FAILS: &[&str] = &["null", "negative", "nonzero"];
+const RETURNS: &[&str] = &["borrowed", "nonnull", "never", "twice", "into"];
+
+/// Adds the `families` and `functions` of one section to the models.
+pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
+    let mut reader = Reader {
+        families: models.families.clone(),
+        models,
+        document,
+        file: Arc::from(document.file()),
+        functions: Vec::new(),
+        likes: Vec::new(),
+        errors: Vec::new(),
+    };
+    if let Err(ConfigErrors(errors)) = section.expect_keys(&["families", "functions"]) {
+        reader.errors.extend(errors);
+    }
+    match section.section("families") {
+        Ok(families) => families.into_iter().for_each(|families| reader.families(&families)),
+        Err(error) => reader.errors.push(error),
+    }
+    match section.section("functions") {
+        Ok(functions) => functions.into_iter().for_each(|functions| reader.functions(&functions)),
+        Err(error) => reader.errors.push(error),
+    }
+    reader.resolve_likes();
+    reader.finish()
+}
+
+struct Reader<'r> {
+    models: &'r mut Models,
+    families: caulk_base::IdVec<FamilyId, FamilySpec>,
+    document: &'r Document<'r>,
+    file: Arc<str>,
+    functions: Vec<FunctionModel>,
+    likes: Vec<Like>,
+    errors: Vec<ConfigError>,
+}
+
+/// `like` waits until all functions of the file are known.
+struct Like {
+    name: String,
+    of: String,
+    line: u32,
+    error: ConfigError,
+}
+
+impl Reader<'_> {
+    fn families(&mut self, section: &Section<'_>) {
+        for name in section.keys() {
+            match section.section(name) {
+                Ok(Some(table)) => {
+                    if let Err(ConfigErrors(errors)) = self.family(name, &table) {
+                        self.errors.extend(errors);
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => self.errors.push(error),
+            }
+        }
+    }
+
+    fn family(&mut self, name: &str, table: &Section<'_>) -> Result<(), ConfigErrors> {
+        table.expect_keys(FAMILY_KEYS)?;
+        let handle = table.string("handle")?.unwrap_or("pointer");
+        if !HANDLES.contains(&handle) {
+            return Err(table.unknown("handle", "handle", handle, HANDLES).into());
+        }
+        let same_as = match table.string("same-as")? {
+            Some(other) => Some(self.family_id(other).ok_or_else(|| {
+                let known: Vec<_> = self.families.iter().map(|family| family.name.as_str()).collect();
+                table.unknown("same-as", "family", other, &known)
+            })?),
+            None => None,
+        };
+        let Some(release) = table.string("release")? else {
+            return Err(table.error("release", "a family needs `release`, the function that releases it").into());
+        };
+        let spec = FamilySpec {
+            name: name.to_owned(),
+            is_memory: table.boolean("memory")?.unwrap_or(false),
+            noun: table.string("noun")?.unwrap_or(name).to_owned(),
+            release: release.to_owned(),
+            is_integer: handle == "integer",
+            opaque: matches!(handle, "integer" | "opaque" | "inline"),
+            is_inline: handle == "inline",
+            same_as,
+        };
+        match self.family_id(name) {
+            Some(id) => self.families[id] = spec,
+            None => {
+                self.families.push(spec);
+            }
+        }
+        Ok(())
+    }
+
+    fn family_id(&self, name: &str) -> Option<FamilyId> {
+        self.families.iter_ids().find(|(_, spec)| spec.name == name).map(|(id, _)| id)
+    }
+
+    fn functions(&mut self, section: &Section<'_>) {
+        for (key, value) in section.table() {
+            let name = key.get_ref().as_ref();
+            let DeValue::Table(table) = value.get_ref() else {
+                self.errors.push(section.error(name, "must be a table: `{ … }`"));
+                continue;
+            };
+            let mut model = FunctionModel {
+                name: name.to_owned(),
+                effects: Vec::new(),
+                returns: ReturnModel::default(),
+                origin: Origin { file: Arc::clone(&self.file), line: self.document.line(&key.span()) },
+            };
+            let mut zeroed = false;
+            let mut failed = false;
+            // In the order of the line, so that effects are listed as they were written.
+            let mut keys: Vec<_> = table.iter().collect();
+            keys.sort_unstable_by_key(|(key, _)| key.span().start);
+            for (key, value) in keys {
+                let at = At { path: (section.path(), name), key };
+                if let Err(error) = self.key(&mut model, &mut zeroed, &at, value, table.len()) {
+                    self.errors.push(error);
+                    failed = true;
+                }
+            }
+            if zeroed {
+                for effect in &mut model.effects {
+                    if let Effect::Allocates { zeroed, .. } = effect {
+                        *zeroed = true;
+                    }
+                }
+            }
+            if !failed {
+                self.functions.push(model);
+            }
+        }
+    }
+
+    fn key(
+        &mut self,
+        model: &mut FunctionModel,
+        zeroed: &mut bool,
+        at: &At<'_>,
+        value: &Spanned<DeValue<'_>>,
+        keys: usize,
+    ) -> Result<(), ConfigError> {
+        match at.key.get_ref().as_ref() {
+            "zeroed" => *zeroed = self.flag(at, value)?,
+            "pure" => model.returns.pure = self.flag(at, value)?,
+            "fails" => self.fails(&mut model.returns, at, value)?,
+            "like" if keys > 1 => return Err(self.error(at, value, "`like` must be the only key")),
+            "like" => {
+                let DeValue::String(of) = value.get_ref() else {
+                    return Err(self.error(at, value, "must be the name of a function"));
+                };
+                let error = self.error(at, value, &format!("unknown function `{of}`"));
+                let line = model.origin.line;
+                self.likes.push(Like { name: model.name.clone(), of: of.to_string(), line, error });
+            }
+            key if !FUNCTION_KEYS.contains(&key) => {
+                let mut error = self.document.error(&at.key.span(), at.path(), "unknown key");
+                error.suggestion = nearest(key, FUNCTION_KEYS.iter().copied()).map(str::to_owned);
+                return Err(error);
+            }
+            key => self.phrases(at, value, &mut |reader, phrase| reader.phrase(model, key, phrase))?,
+        }
+        Ok(())
+    }
+
+    /// Reads one phrase, a number standing for itself, or an array of either.
+    fn phrases(
+        &self,
+        at: &At<'_>,
+        value: &Spanned<DeValue<'_>>,
+        read: &mut dyn FnMut(&Self, &str) -> Result<(), Wrong>,
+    ) -> Result<(), ConfigError> {
+        let result = match value.get_ref() {
+            DeValue::String(phrase) => read(self, phrase),
+            DeValue::Integer(number) => read(self, number.as_str()),
+            DeValue::Array(items) => {
+                for item in items {
+                    if item.get_ref().is_array() {
+                        return Err(self.error(at, item, "must be a phrase, not an array"));
+                    }
+                    self.phrases(at, item, read)?;
+                }
+                Ok(())
+            }
+            _ => return Err(self.error(at, value, "must be a string, a number or an array of them")),
+        };
+        result.map_err(|wrong| {
+            let mut error = self.error(at, value, &wrong.message);
+            error.suggestion = wrong.suggestion;
+            error
+        })
+    }
+
+    fn phrase(&self, model: &mut FunctionModel, key: &str, phrase: &str) -> Result<(), Wrong> {
+        let (phrase, remark) = match phrase.split_once(',') {
+            Some((phrase, remark)) => (phrase, remark.trim()),
+            None => (phrase, ""),
+        };
+        let allowed: &[&str] = match key {
+            "releases" => &["not null"],
+            "reallocates" => &["frees on failure"],
+            _ => &[],
+        };
+        if !remark.is_empty() && !allowed.contains(&remark) {
+            let suggestion = nearest(remark, allowed.iter().copied()).map(str::to_owned);
+            return Err(Wrong { message: format!("unknown remark `, {remark}`"), suggestion });
+        }
+        let words = &mut Words::new(phrase);
+        let effect = match key {
+            "allocates" => {
+                let (family, place) = self.resource(words, Place::Return)?;
+                Effect::Allocates { family, place, when: words.condition()?, zeroed: false }
+            }
+            "releases" => {
+                let (family, place) = self.resource(words, Place::Arg(0))?;
+                Effect::Releases { family, place, when: words.condition()?, null_ok: remark.is_empty() }
+            }
+            "reallocates" => match self.resource(words, Place::Arg(0))? {
+                (family, Place::Arg(arg)) => {
+                    Effect::Reallocates { family, arg, frees_on_failure: !remark.is_empty() }
+                }
+                (family, place) => Effect::Replaces { family, place },
+            },
+            "retains" => {
+                let (family, place) = self.resource(words, Place::Arg(0))?;
+                Effect::Retains { family, place }
+            }
+            "takes" => Effect::Takes { place: words.place()?, when: words.condition()? },
+            "stores" => {
+                let arg = words.argument()?;
+                words.into()?;
+                Effect::Stores { arg, into: words.place()?, when: words.condition()? }
+            }
+            "points" => {
+                let place = words.place()?;
+                words.into()?;
+                Effect::Points { place, into: words.place()? }
+            }
+            "copies" => {
+                let from = words.argument()?;
+                words.into()?;
+                Effect::Copies { from, to: words.argument()? }
+            }
+            "writes" => match phrase.trim().strip_suffix("..") {
+                Some(first) => {
+                    *words = Words::new(first);
+                    Effect::WritesRest { from: words.argument()? }
+                }
+                None => Effect::Writes { arg: words.argument()? },
+            },
+            "calls" | "registers" => {
+                let function = words.argument()?;
+                let data = if words.accept("with") { Some(words.argument()?) } else { None };
+                if key == "calls" { Effect::Calls { function, data } } else { Effect::Registers { function, data } }
+            }
+            _ => {
+                returns(&mut model.returns, words)?;
+                return Ok(words.end(&[])?);
+            }
+        };
+        words.end(&["at", "on", "if", "into", "with", "into"])?;
+        model.effects.push(effect);
+        Ok(())
+    }
+
+    /// FAMILY [`at` PLACE]
+    fn resource(&self, words: &mut Words<'_>, usual: Place) -> Result<(FamilyId, Place), Wrong> {
+        let name = words.next().unwrap_or("");
+        let Some(family) = self.family_id(name) else {
+            let known = self.families.iter().map(|family| family.name.as_str());
+            let suggestion = nearest(name, known).map(str::to_owned);
+            return Err(Wrong { message: format!("unknown family `{name}`"), suggestion });
+        };
+        Ok((family, if words.accept("at") { words.place()? } else { usual }))
+    }
+
+    fn fails(&self, returns: &mut ReturnModel, at: &At<'_>, value: &Spanned<DeValue<'_>>) -> Result<(), ConfigError> {
+        match value.get_ref() {
+            DeValue::String(word) => match word.as_ref() {
+                "null" => returns.fails = Some(0),
+                "negative" => returns.fails_negative = true,
+                "nonzero" => returns.fails_nonzero = true,
+                word => {
+                    let mut error = self.error(at, value, &format!("unknown value `{word}`"));
+                    error.suggestion = nearest(word, FAILS.iter().copied()).map(str::to_owned);
+                    return Err(error);
+                }
+            },
+            number => match integer(number) {
+                Some(number) => returns.fails = Some(number),
+                None => return Err(self.error(at, value, "must be `null`, `negative`, `nonzero` or a number")),
+            },
+        }
+        Ok(())
+    }
+
+    fn flag(&self, at: &At<'_>, value: &Spanned<DeValue<'_>>) -> Result<bool, ConfigError> {
+        value.get_ref().as_bool().ok_or_else(|| self.error(at, value, "must be true or false"))
+    }
+
+    fn error(&self, at: &At<'_>, value: &Spanned<DeValue<'_>>, message: &str) -> ConfigError {
+        self.document.error(&value.span(), at.path(), message)
+    }
+
+    /// Copies the models that `like` names; a chain of them is followed, a circle is an unknown function.
+    fn resolve_likes(&mut self) {
+        let own: caulk_base::FxHashMap<String, usize> =
+            self.functions.iter().enumerate().map(|(index, model)| (model.name.clone(), index)).collect();
+        let chains: caulk_base::FxHashMap<String, String> =
+            self.likes.iter().map(|like| (like.name.clone(), like.of.clone())).collect();
+        for like in std::mem::take(&mut self.likes) {
+            let mut of = &like.of;
+            // More steps than there are likes means a circle.
+            let mut steps = 0;
+            while let Some(next) = chains.get(of) {
+                of = next;
+                steps += 1;
+                if steps > chains.len() {
+                    break;
+                }
+            }
+            let found = match own.get(of) {
+                Some(_) if chains.contains_key(of) => None,
+                Some(&index) => self.functions.get(index),
+                None => self.models.functions.get(of),
+            };
+            match (found.map(|model| (model.effects.clone(), model.returns.clone())), own.get(&like.name)) {
+                (Some((effects, returns)), Some(&index)) => {
+                    let origin = Origin { file: Arc::clone(&self.file), line: like.line };
+                    self.functions[index] = FunctionModel { name: like.name, effects, returns, origin };
+                }
+                _ => {
+                    let known = self.functions.iter().map(|model| model.name.as_str());
+                    let known = known.filter(|name| !chains.contains_key(*name));
+                    let known = known.chain(self.models.functions.keys().map(String::as_str));
+                    let mut error = like.error;
+                    error.suggestion = nearest(of, known).map(str::to_owned);
+                    self.errors.push(error);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<(), ConfigErrors> {
+        if self.errors.is_empty() {
+            self.models.families = self.families;
+            self.models.functions.reserve(self.functions.len());
+            for model in self.functions {
+                self.models.functions.insert(model.name.clone(), model);
+            }
+            return Ok(());
+        }
+        self.errors.sort();
+        Err(ConfigErrors(self.errors))
+    }
+}
+
+/// The key being read, and where.
+struct At<'r> {
+    /// The table of functions, and the function.
+    path: (&'r str, &'r str),
+    key: &'r Spanned<std::borrow::Cow<'r, str>>,
+}
+
+impl At<'_> {
+    fn path(&self) -> String {
+        join(&join(self.path.0, self.path.1), self.key.get_ref())
+    }
+}
+
+/// What is wrong with a phrase; the place is added outside.
+struct Wrong {
+    message: String,
+    suggestion: Option<String>,
+}
+
+impl From<Unexpected> for Wrong {
+    fn from(unexpected: Unexpected) -> Self {
+        let suggestion = unexpected.found.and_then(|word| nearest(&word, unexpected.known.iter().copied()));
+        Self { message: unexpected.message, suggestion: suggestion.map(str::to_owned) }
+    }
+}
+
+fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong> {
+    if words.accept("borrowed") {
+        returns.borrowed = true;
+    } else if words.accept("nonnull") {
+        returns.nonnull = true;
+    } else if words.accept("never") {
+        returns.never = true;
+    } else if words.accept("twice") {
+        returns.twice = true;
+    } else if words.accept("into") {
+        match words.place()? {
+            Place::Arg(argument) => returns.interior = Some(argument),
+            Place::Deref(argument) => returns.interior_deref = Some(argument),
+            _ => return Err(Wrong { message: "expected `into N` or `into *N`".to_owned(), suggestion: None }),
+        }
+    } else {
+        let word = words.next().unwrap_or("");
+        let Some(Place::Arg(argument)) = Words::new(word).place().ok() else {
+            let suggestion = nearest(word, RETURNS.iter().copied()).map(str::to_owned);
+            return Err(Wrong { message: format!("unknown value `{word}`"), suggestion });
+        };
+        returns.argument = Some(argument);
+    }
+    Ok(())
+}
