@@ -5,12 +5,17 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup build try test lint install uninstall clean
+# BENCH takes more options: make bench PROJECTS="../tmux ../redis" BENCH="--peers all -j 2"
+PROJECTS ?= examples/notes
+BENCH    ?=
+
+.PHONY: help setup build try test lint bench install uninstall clean
 
 help:
 	@echo "make try       build caulk and watch it work on the program in examples/notes"
 	@echo "make test      every test"
 	@echo "make lint      rustfmt, clippy, and the rules of the house (cargo xtask tidy)"
+	@echo "make bench     seconds, memory and findings against clang on PROJECTS=\"dir dir\", into $(TARGET)/bench.md"
 	@echo "make install   caulk into PREFIX=$(PREFIX) (DESTDIR is honoured)"
 
 setup:
@@ -32,6 +37,10 @@ lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask tidy
+
+bench: build
+	$(CARGO) build --release --package caulk-bench
+	$(TARGET)/release/caulk-bench projects -o $(TARGET)/bench.md $(BENCH) $(PROJECTS)
 
 install: build
 	install -D -m 755 $(TARGET)/release/caulk $(DESTDIR)$(PREFIX)/bin/caulk

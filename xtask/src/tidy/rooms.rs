@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("source", &["base"]),
     ("findings", &["base"]),
     ("base", &[]),
+    ("bench", &[]),
     ("xtask", &[]),
 ];
 
