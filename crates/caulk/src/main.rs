@@ -1,3 +1,25 @@
 //! The `caulk` command line.
+//!
+//! `args` says what can be typed, `commands` does it, `driver` is the way from
+//! paths to a program and its findings that the commands share. Everything that
+//! ends a run goes through `exit`: three codes, decided in one place.
 
-fn main() {}
+mod args;
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    exit::report_own_bugs();
+    interrupt::install();
+    let arguments = match args::Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::usage(&error),
+    };
+    exit::finish(commands::run(arguments.command))
+}

@@ -1,0 +1,15 @@
+//! One module per subcommand; each takes its arguments and says how it went.
+
+use anyhow::Result;
+
+use crate::args::Command;
+use crate::exit::Outcome;
+
+mod shell;
+
+pub(crate) fn run(command: Command) -> Result<Outcome> {
+    match command {
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man => shell::man(),
+    }
+}

@@ -1,0 +1,5 @@
+//! End-to-end tests: everything here runs the built `caulk`, in one test binary,
+//! because every binary that links LLVM costs seconds.
+
+mod cli;
+mod run;
