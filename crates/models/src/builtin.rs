@@ -9,6 +9,7 @@ use crate::types::Models;
 /// Name and text of each library's file; earlier ones may be named by `like` and by families in later ones.
 const FILES: &[(&str, &str)] = &[
     ("libc", include_str!("../data/libc.toml")),
+    ("libm", include_str!("../data/libm.toml")),
     ("posix", include_str!("../data/posix.toml")),
     ("pthread", include_str!("../data/pthread.toml")),
     ("linux", include_str!("../data/linux.toml")),

@@ -23,6 +23,9 @@ impl Models {
         if returns.never {
             parts.push("never returns".to_owned());
         }
+        if let Some(argument) = returns.never_if_nonzero {
+            parts.push(format!("never returns if argument {argument} is not 0"));
+        }
         if returns.twice {
             parts.push("may return twice".to_owned());
         }

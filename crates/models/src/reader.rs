@@ -30,7 +30,7 @@
 //! | `copies` | N `into` N: bytes and the pointers among them |
 //! | `writes` | N, or `N..` for all from there: unknown data comes in |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
-//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `never`, `twice` |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `never`, `never if N` (is not 0), `twice`; several are alternatives |
 //! | `fails` | `null`, `negative`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `like` | the name of another function; stands alone |
@@ -462,7 +462,10 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
     } else if words.accept("nonnull") {
         returns.nonnull = true;
     } else if words.accept("never") {
-        returns.never = true;
+        match words.accept("if") {
+            true => returns.never_if_nonzero = Some(words.argument()?),
+            false => returns.never = true,
+        }
     } else if words.accept("twice") {
         returns.twice = true;
     } else if words.accept("into") {
@@ -477,7 +480,9 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
             let suggestion = nearest(word, RETURNS.iter().copied()).map(str::to_owned);
             return Err(Wrong { message: format!("unknown value `{word}`"), suggestion });
         };
-        returns.argument = Some(argument);
+        if returns.argument.replace(argument).is_some() {
+            return Err(Wrong { message: "names two arguments".to_owned(), suggestion: None });
+        }
     }
     Ok(())
 }

@@ -84,7 +84,8 @@ pub enum Effect {
     Points { place: Place, into: Place },
     /// Bytes, and with them pointers, are copied from what `from` points to into what `to` points to (`memcpy`).
     Copies { from: u32, to: u32 },
-    /// Writes unknown data through the argument (`fread`, `scanf`): its contents are no longer known.
+    /// Writes unknown data through the argument (`fread`, `scanf`): the numbers in there are no longer known.
+    /// Pointers that were in there may be there still: nothing is lost by this.
     Writes { arg: u32 },
     /// The same for every argument from this one on (`sscanf`).
     WritesRest { from: u32 },
@@ -117,6 +118,8 @@ pub struct ReturnModel {
     pub pure: bool,
     /// Does not come back (`exit`, `abort`, `longjmp`).
     pub never: bool,
+    /// Does not come back if this argument is not zero (`error(1, …)`).
+    pub never_if_nonzero: Option<u32>,
     /// Comes back twice (`setjmp`, `vfork`).
     pub twice: bool,
 }
