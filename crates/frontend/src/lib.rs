@@ -1,1 +1,5 @@
 //! frontend
+
+mod bitcode;
+
+pub use bitcode::{BitcodeError, lower};

@@ -167,6 +167,9 @@ pub struct Global {
     pub thread_local: bool,
     /// Pointers and integers in the initialiser by offset; everything else is zero or without interest.
     pub init: Vec<Init>,
+    /// What `init` does not list is zero. Otherwise strings, floating values or long tables of plain numbers were
+    /// left out of it; never an address, except that of a label.
+    pub init_complete: bool,
     /// A string literal or another unnamed constant of the compiler.
     pub is_literal: bool,
     pub loc: LocId,
@@ -213,7 +216,7 @@ pub struct Function {
 pub struct Variable {
     pub name: String,
     pub ty: Option<TypeId>,
-    /// Position among the parameters, from 0.
+    /// Position among the function's parameter values, from 0 (the first of them for a struct passed in registers).
     pub param: Option<u32>,
     pub scope: Option<ScopeId>,
     pub loc: LocId,
@@ -236,10 +239,11 @@ pub struct Value {
 pub enum ValueKind {
     Param(u32),
     Inst(InstId),
-    /// An integer constant, sign-extended; those of more than 64 bits are `Undef` unless they fit.
+    /// An integer constant, sign-extended (so `i1` true is -1); those of more than 64 bits are `Undef` unless they
+    /// fit. Of type `Ptr`: an address written as a number, as in `(void *)-1`.
     Int(i64),
     Null,
-    /// The address of a function or global, plus an offset.
+    /// The address of a function or global, plus an offset; also as an integer of 64 bits.
     Address(SymbolId, i64),
     /// The address of a block, for `goto *p`.
     Block(BlockId),

@@ -1,0 +1,63 @@
+// One module on its way into the flat buffer: its symbols, globals and
+// attributes, and what the lowering of each function body needs of them.
+#pragma once
+
+#include "debug_info.h"
+#include "llvm/IR/Module.h"
+
+namespace caulk {
+
+/// Where a constant points: a symbol plus an offset, or an absolute number.
+struct ConstantAddress {
+  const llvm::GlobalValue *base = nullptr;
+  int64_t offset = 0;
+};
+
+/// Machine types on the wire; see src/bitcode/decode.rs.
+enum TyTag : uint8_t { TyVoid, TyInt, TyPtr, TyFloat, TyAggregate };
+
+class ModuleLowering {
+public:
+  explicit ModuleLowering(llvm::Module &module);
+
+  /// Promotes, walks and writes the whole module.
+  void write(Bytes &out);
+
+  // For function bodies.
+  const llvm::DataLayout &layout() const { return dataLayout; }
+  /// The symbol of a function, variable or alias; `nullopt` for what the compiler keeps to itself.
+  std::optional<uint32_t> symbol(const llvm::GlobalValue *value) const;
+  /// Sees through casts and constant offsets; `nullopt` if it is anything else.
+  std::optional<ConstantAddress> address(const llvm::Constant *constant) const;
+  void writeTy(Bytes &out, llvm::Type *type) const;
+  void gap(llvm::StringRef function, llvm::StringRef what);
+
+  DebugInfo debug;
+
+private:
+  void numberSymbols();
+  void writeSymbols(Bytes &out);
+  void writeGlobals(Bytes &out);
+  void writeInitializer(Bytes &out, const llvm::GlobalVariable &variable);
+  void writeFunctions(Bytes &out);
+  void inferLibraryAttributes();
+
+  llvm::Module &module;
+  const llvm::DataLayout &dataLayout;
+  llvm::DenseMap<const llvm::GlobalValue *, uint32_t> symbolIds;
+  std::vector<const llvm::GlobalValue *> symbols;
+  Bytes gaps;
+  uint64_t gapCount = 0;
+};
+
+/// For each parameter of the machine function, the position of the source parameter it belongs to,
+/// or -1 where the calling convention hides it.
+llvm::SmallVector<int, 8> sourceParameters(const llvm::Function &function, const llvm::DataLayout &layout);
+
+/// What is known of a function and its parameters, from attributes and debug information.
+void writeAttributes(Bytes &out, const llvm::Function &function, const llvm::DataLayout &layout);
+
+/// Promotes, lowers and appends one function body.
+void writeFunction(Bytes &out, llvm::Function &function, ModuleLowering &module);
+
+} // namespace caulk
