@@ -1,6 +1,8 @@
 //! What can be typed. The help texts here are also the man page.
 
-use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 /// Finds memory leaks, double frees, uses after free and resource leaks in whole C programs.
@@ -19,6 +21,8 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List what is known of library functions: what they allocate, release and keep
+    Models(ModelsArgs),
     /// Print a completion script for a shell
     Completions {
         #[arg(value_enum)]
@@ -26,4 +30,14 @@ pub(crate) enum Command {
     },
     /// Print the man page, in roff
     Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only these functions
+    #[arg(value_name = "FUNCTION")]
+    pub(crate) functions: Vec<String>,
+    /// Read this file, not the project's caulk.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }

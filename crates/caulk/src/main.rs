@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod exit;
 mod interrupt;
 mod output;

@@ -50,7 +50,7 @@ fn is_text_of_ours(path: &str) -> bool {
 
 /// Test code and what tests read.
 fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs")
+    path.contains("/tests/") || path.starts_with("fixtures/") || path.ends_with("/tests.rs")
 }
 
 fn leftovers(file: &File, complaints: &mut Vec<Complaint>) {

@@ -54,3 +54,30 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
     assert_eq!(ran.status.code(), Some(0));
 }
+
+#[test]
+fn models_are_listed_with_the_projects_own() {
+    let all = run(here(), &["models"]).expect_code(0);
+    assert!(all.stdout.lines().any(|line| line.starts_with("fopen: allocates")), "{}", all.stdout);
+
+    let project = tempfile::tempdir().expect("a folder");
+    let file = project.path().join("caulk.toml");
+    std::fs::write(&file, "[models.functions]\narena_new = { allocates = \"memory\" }\n").expect("writable");
+    let own = run(project.path(), &["models", "arena_new"]).expect_code(0);
+    assert!(own.stdout.starts_with("arena_new: allocates memory"), "{}", own.stdout);
+
+    let unknown = run(project.path(), &["models", "arena_ne"]).expect_code(2);
+    assert!(unknown.stderr.contains("did you mean `arena_new`?"), "{}", unknown.stderr);
+}
+
+#[test]
+fn wrong_configuration_is_an_error_with_file_line_and_suggestion() {
+    let project = tempfile::tempdir().expect("a folder");
+    std::fs::write(project.path().join("caulk.toml"), "[rules]\nmemory-leek = \"off\"\n").expect("writable");
+    let wrong = run(project.path(), &["models"]).expect_code(2);
+    assert!(wrong.stderr.contains("caulk.toml:2: rules.memory-leek"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("did you mean `memory-leak`?"), "{}", wrong.stderr);
+
+    let missing = run(project.path(), &["models", "--config", "nowhere.toml"]).expect_code(2);
+    assert!(missing.stderr.contains("cannot read nowhere.toml"), "{}", missing.stderr);
+}
