@@ -1,5 +1,66 @@
-//! frontend
+//! From a C project to one [`caulk_ir::Program`] in memory: capture, clang, bitcode. The only room that knows LLVM.
+//!
+//! ```text
+//! build --capture--> compile_commands.json, caulk_links.json
+//! commands --flags--> clang's words --clang--> bitcode --bitcode--> Unit --cache--> the next run
+//! Units + link units --link--> Program
+//! ```
+//!
+//! # Invariants
+//! - A unit that does not compile is a gap; everything else goes on.
+//! - The same project gives the same program, whatever the number of threads and whatever the cache holds.
+//! - No input makes it panic.
 
 mod bitcode;
+mod buildfiles;
+mod cache;
+mod capture;
+mod clang;
+mod database;
+mod error;
+mod files;
+mod flags;
+mod link;
+mod load;
+mod macros;
+mod patched;
+mod paths;
+mod progress;
+mod request;
+mod words;
+
+use std::path::PathBuf;
 
 pub use bitcode::{BitcodeError, lower};
+pub use cache::{CacheChoice, DEFAULT_LIMIT};
+pub use database::{CompileCommand, parse as parse_database};
+pub use error::FrontendError;
+pub use link::{LinkKind, LinkRecord, link, relink};
+pub use load::{FailedUnit, Loaded, Timings};
+pub use patched::CompiledUnit;
+pub use progress::{Progress, Quiet};
+pub use request::{PassedOver, Request};
+
+/// Changes with everything that lies in a cache.
+const FORMAT: &str = "1";
+
+/// Loads a project: finds its commands, compiles and lowers what the cache does not have, and links everything.
+///
+/// An error means that nothing could be analysed; units that fail are among the gaps.
+pub fn load(request: &Request, progress: &dyn Progress) -> Result<Loaded, FrontendError> {
+    load::load_with(request, progress, lowered)
+}
+
+/// Compiles one unit with some files (absolute paths) replaced by other contents. Paths and positions are those of
+/// the files themselves. With `warnings`, the unit's own warnings and `-Wall` are on, and none is an error.
+pub fn compile_patched(
+    command: &CompileCommand,
+    replaced: &[(PathBuf, String)],
+    warnings: bool,
+) -> Result<CompiledUnit, FrontendError> {
+    patched::compile_patched_with(command, replaced, warnings, lowered)
+}
+
+fn lowered(bitcode: &[u8]) -> Result<caulk_ir::Unit, String> {
+    lower(bitcode).map_err(|error| error.to_string())
+}
