@@ -1,1 +1,81 @@
-//! report
+//! What people and tools see of a run: text, JSON, SARIF, annotations for code
+//! hosts, and pages. The only room that serialises.
+//!
+//! Every output is a pure function of a [`Report`]: the findings, what repair
+//! said of them, what was silenced, and a way to read the sources. A source file
+//! that is gone means less is shown, never an error.
+//!
+//! # Invariants
+//! - The same `Report` gives the same bytes.
+//! - Paths below the root are shown relative to it, with `/`.
+//! - Text from the user's program reaches a terminal without control characters
+//!   and a page escaped.
+
+mod baseline_file;
+mod code_hosts;
+mod disk;
+mod dot;
+mod explain;
+mod json;
+mod level;
+mod paths;
+mod rule_help;
+mod sarif;
+mod span;
+mod stats;
+mod summary;
+mod text;
+mod words;
+
+use std::collections::BTreeMap;
+
+use caulk_findings::{Finding, Findings, Fingerprint, Patch, SourceProvider, Suppressed, SuppressionIssue};
+
+pub use baseline_file::{BaselineError, parse_baseline, render_baseline};
+pub use code_hosts::{render_codeclimate, render_github};
+pub use disk::DiskSources;
+pub use dot::to_dot;
+pub use explain::{explain_finding, explain_rule};
+pub use json::{JSON_VERSION, render_json};
+pub use level::{Level, Levels};
+pub use sarif::render_sarif;
+pub use stats::render_stats;
+pub use summary::{closing_line, summary_line};
+pub use text::{TextOptions, render_text};
+
+/// Everything an output may want to show.
+#[derive(Clone, Copy)]
+pub struct Report<'a> {
+    /// What is reported: after suppressions and the baseline.
+    pub findings: &'a Findings,
+    /// What repair said, for any of the findings.
+    pub patches: &'a [Patch],
+    pub suppressed: &'a [Suppressed],
+    pub issues: &'a [SuppressionIssue],
+    /// Found again and muted by the baseline; `None` if there is no baseline.
+    pub known: Option<&'a [Finding]>,
+    /// The project's folder; absolute.
+    pub root: &'a str,
+    pub sources: &'a dyn SourceProvider,
+    pub levels: Levels,
+}
+
+impl<'a> Report<'a> {
+    /// A report of findings alone.
+    pub fn new(findings: &'a Findings, root: &'a str, sources: &'a dyn SourceProvider) -> Self {
+        Self {
+            findings,
+            patches: &[],
+            suppressed: &[],
+            issues: &[],
+            known: None,
+            root,
+            sources,
+            levels: Levels::default(),
+        }
+    }
+
+    fn patches_by_fingerprint(&self) -> BTreeMap<&'a Fingerprint, &'a Patch> {
+        self.patches.iter().map(|patch| (&patch.fingerprint, patch)).collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! Every output over the same hand-made findings.
+
+#[path = "../support/sample.rs"]
+mod sample;
+
+mod baseline;
+mod code_hosts;
+mod dot;
+mod explain;
+mod json;
+mod sarif;
+mod text;
