@@ -14,13 +14,18 @@
 //!   it may also write or keep what they reach.
 
 mod program;
+mod text;
 mod types;
 mod unit;
+mod verify;
+mod visit;
 
 pub use program::{ExternId, FuncId, GlobalId, LinkUnit, LinkUnitId, Program, Target, UnitId};
+pub use text::{TextError, parse_unit, print_function, print_unit};
 pub use types::{DebugType, Field, Ty, TypeId, TypeKind};
 pub use unit::{
     BinOp, Block, BlockId, Call, Callee, Case, CastOp, CmpOp, FileId, Function, FunctionAttrs, Global, GlobalRef, Init,
     InitValue, Inst, InstId, Linkage, Loc, LocId, LocalFuncId, Op, ParamAttrs, Scope, ScopeId, Symbol, SymbolId,
     SymbolKind, Unit, Value, ValueId, ValueKind, VarId, Variable,
 };
+pub use verify::{Problem, verify};
