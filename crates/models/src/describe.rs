@@ -82,6 +82,7 @@ impl Models {
                 format!("{}stores argument {arg} into {}", prefix(*when), say(into))
             }
             Effect::Points { place, into } => format!("lets {} point into {}", say(place), say(into)),
+            Effect::Clears { place } => format!("sets {} to null", say(place)),
             Effect::Copies { from, to } => format!("copies what argument {from} points to into argument {to}"),
             Effect::Writes { arg } => format!("writes through argument {arg}"),
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),

@@ -27,6 +27,7 @@
 //! | `takes` | PLACE [WHEN]: keeps or takes over |
 //! | `stores` | N `into` PLACE [WHEN] |
 //! | `points` | PLACE `into` PLACE: an alias into the same block |
+//! | `clears` | PLACE: null afterwards |
 //! | `copies` | N `into` N: bytes and the pointers among them |
 //! | `writes` | N, or `N..` for all from there: unknown data comes in |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
@@ -59,6 +60,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "takes",
     "stores",
     "points",
+    "clears",
     "copies",
     "writes",
     "calls",
@@ -311,6 +313,7 @@ impl Reader<'_> {
                 words.into()?;
                 Effect::Points { place, into: words.place()? }
             }
+            "clears" => Effect::Clears { place: words.place()? },
             "copies" => {
                 let from = words.argument()?;
                 words.into()?;

@@ -62,7 +62,8 @@ pub enum Condition {
 /// One thing a function does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A new resource appears at `place` when the function succeeds (and `when` holds besides).
+    /// A new resource appears at `place` when the function succeeds and `when` holds besides; with `OnFailure`,
+    /// when it fails (a `GError`). An out-parameter that is null receives nothing.
     /// `zeroed`: its contents are zero (`calloc`), otherwise unknown. For an inline family the resource is
     /// what `place` points to.
     Allocates { family: FamilyId, place: Place, when: Condition, zeroed: bool },
@@ -82,6 +83,8 @@ pub enum Effect {
     Stores { arg: u32, into: Place, when: Condition },
     /// `place` now points somewhere into what `into` points to, or is null: an alias, no owner (`strtol`, `strsep`).
     Points { place: Place, into: Place },
+    /// `place` is null afterwards (`g_clear_error`): it is set so after all other effects.
+    Clears { place: Place },
     /// Bytes, and with them pointers, are copied from what `from` points to into what `to` points to (`memcpy`).
     Copies { from: u32, to: u32 },
     /// Writes unknown data through the argument (`fread`, `scanf`): the numbers in there are no longer known.
@@ -95,7 +98,7 @@ pub enum Effect {
     Registers { function: u32, data: Option<u32> },
 }
 
-/// What the function returns.
+/// What the function returns. A pointer of which nothing is said may be anything, also something to release.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReturnModel {
     /// Value on failure, where there is one: `Some(0)` for null, `Some(-1)`. Success is any other value.
@@ -130,6 +133,13 @@ pub struct Origin {
     /// `libc`, `posix`, … or the path of the user's file.
     pub file: Arc<str>,
     pub line: u32,
+}
+
+impl Origin {
+    /// From the user's own file, not built in.
+    pub fn is_user(&self) -> bool {
+        self.file.ends_with(".toml")
+    }
 }
 
 /// All that is known of one library function.
