@@ -1,1 +1,41 @@
-//! analysis
+//! Whole-program heap analysis: symbolic execution of each function with a
+//! symbolic heap, summarised by outcomes, bottom-up over the call graph.
+//!
+//! The states of a function are kept apart as long as they differ in what
+//! matters for memory errors, and merged otherwise (see [`merge`]); calls are
+//! replaced by the outcomes of their callee (see [`apply`]); what goes wrong on
+//! the way is an [`Incident`].
+//!
+//! # Invariants
+//! - A summary depends on the function and its callees' summaries alone: the
+//!   result is the same at any number of threads.
+//! - Over-approximation: merging loses "must", never a "may".
+
+mod apply;
+mod call;
+mod callgraph;
+mod cfg;
+mod describe;
+mod engine;
+mod exec;
+mod facts;
+mod heap;
+mod incident;
+mod merge;
+mod modelled;
+mod object;
+mod state;
+mod summary;
+mod term;
+mod trace;
+mod whole;
+
+pub use callgraph::{CallGraph, MAX_TARGETS};
+pub use cfg::{Cfg, for_each_operand, successors};
+pub use engine::{Analysed, Limits};
+pub use incident::{Condition, Incident, IncidentKind, Loss, NotHeap, Subject, Use};
+pub use object::{ObjId, ObjState, Object, Status};
+pub use summary::{Outcome, SiteFact, Summary, Write};
+pub use term::{Off, Term, TermId};
+pub use trace::Event;
+pub use whole::{Analysis, Knowledge, analyse};

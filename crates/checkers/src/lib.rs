@@ -1,1 +1,173 @@
-//! checkers
+//! From incidents to findings: which of them are feasible, what they are called,
+//! and the path as steps a person can follow.
+
+mod classes;
+mod naming;
+mod steps;
+
+use caulk_analysis::{Analysis, Incident, IncidentKind, Limits, Loss, NotHeap, Subject, Use};
+use caulk_base::{FxHashMap, Hasher};
+use caulk_findings::{Confidence, Finding, Findings, Fingerprint, Rule};
+use caulk_ir::Program;
+use caulk_models::Models;
+
+use crate::naming::Names;
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Also report what is still allocated when the program ends.
+    pub at_exit: bool,
+    pub limits: Limits,
+}
+
+/// Finds memory errors in the whole program.
+pub fn check(program: &Program, models: &Models, options: &Options) -> Findings {
+    let analysis = caulk_analysis::analyse(program, models, options.limits);
+    findings_of(&analysis, options)
+}
+
+/// The findings of an analysis that is already done.
+pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
+    let program = analysis.knowledge.program;
+    let mut all: Vec<Finding> = Vec::new();
+    for incident in &analysis.incidents {
+        if incident.kind == IncidentKind::LeakAtExit && !options.at_exit {
+            continue;
+        }
+        all.push(finding(analysis, incident));
+    }
+    // A function of a header is analysed with every unit that includes it.
+    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    all.dedup_by(|a, b| order(a) == order(b));
+    fingerprint(&mut all, program);
+    let mut findings = Findings { findings: all, ..Findings::default() };
+    findings.gaps.extend(analysis.gaps.iter().cloned());
+    findings.summary.units = program.units.len() as u64;
+    findings.summary.functions = program.functions.len() as u64;
+    classes::count(analysis, &mut findings);
+    findings
+}
+
+fn order(finding: &Finding) -> (&str, u32, u32, Rule, &caulk_findings::Place, &str) {
+    let primary = finding.primary();
+    let other = if std::ptr::eq(primary, &finding.source) { &finding.sink } else { &finding.source };
+    (&primary.file, primary.line, primary.column, finding.rule, other, &finding.object)
+}
+
+fn rule_of(models: &Models, incident: &Incident) -> Rule {
+    match &incident.kind {
+        IncidentKind::Leak if models.families[incident.family].is_memory => Rule::MemoryLeak,
+        IncidentKind::Leak => Rule::ResourceLeak,
+        IncidentKind::LeakAtExit => Rule::LeakAtExit,
+        IncidentKind::DoubleFree => Rule::DoubleFree,
+        IncidentKind::UseAfterFree(_) => Rule::UseAfterFree,
+        IncidentKind::Mismatched { .. } => Rule::MismatchedRelease,
+        IncidentKind::InvalidFree(_) => Rule::InvalidFree,
+    }
+}
+
+fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
+    let knowledge = &analysis.knowledge;
+    let names = Names::new(knowledge, incident.function);
+    let models = knowledge.models;
+    let spec = &models.families[incident.family];
+    let rule = rule_of(models, incident);
+    let object = names.subject(&incident.subject);
+    let sink = names.place(incident.at);
+    let source = match &incident.subject {
+        Subject::Allocated { site, .. } => names.place(*site),
+        Subject::Input(_) => match (rule, incident.freed_at) {
+            (Rule::MemoryLeak | Rule::ResourceLeak | Rule::LeakAtExit, _) => sink.clone(),
+            (_, Some(freed)) => names.place(freed),
+            _ => sink.clone(),
+        },
+    };
+    let noun = spec.noun.as_str();
+    let from = match &incident.subject {
+        Subject::Allocated { site, .. } => {
+            names.callee(*site).map(|callee| format!(" from `{callee}`")).unwrap_or_default()
+        }
+        Subject::Input(_) => String::new(),
+    };
+    let function = &knowledge.program.function(incident.function).name;
+    let message = match &incident.kind {
+        IncidentKind::Leak => match incident.loss {
+            Some(Loss::Overwritten) => {
+                format!("the last reference to the {noun}{from} in {object} is lost here; it is never released")
+            }
+            Some(Loss::Ignored) => format!("nobody keeps the {noun}{from}; it is never released"),
+            _ => format!("the {noun}{from} in {object} is not released when `{function}` returns"),
+        },
+        IncidentKind::LeakAtExit => format!("the {noun}{from} in {object} is still allocated when the program ends"),
+        IncidentKind::DoubleFree => format!("{object} is released twice"),
+        IncidentKind::UseAfterFree(how) => match how {
+            Use::Read => format!("{object} is read after it was released"),
+            Use::Write => format!("{object} is written after it was released"),
+            Use::Passed => format!("{object} is passed on after it was released"),
+            Use::Returned => format!("{object} is returned after it was released"),
+        },
+        IncidentKind::Mismatched { allocated, released } => format!(
+            "{object} is a {noun} and must be released by `{}`, not by `{}`",
+            models.families[*allocated].release,
+            names.callee(incident.at).unwrap_or_else(|| models.families[*released].release.clone())
+        ),
+        IncidentKind::InvalidFree(what) => {
+            let what = match what {
+                NotHeap::Stack => "a local variable",
+                NotHeap::Global => "a global or a literal",
+                NotHeap::Function => "a function",
+                NotHeap::Interior => "the middle of a block",
+            };
+            format!("the pointer released here points to {what}, not to an allocated block")
+        }
+    };
+    let mut doubts = Vec::new();
+    if incident.lent {
+        doubts.push("it was passed to a function without body or model that takes it as pointer to const".to_string());
+    }
+    let summary = knowledge.summary(incident.function);
+    let assumptions = if incident.lent {
+        summary.map(|summary| {
+            summary.assumed.iter().map(|name| format!("`{name}` does not keep what it is given")).collect()
+        })
+    } else {
+        None
+    };
+    Finding {
+        rule,
+        confidence: if doubts.is_empty() { Confidence::High } else { Confidence::Medium },
+        doubts,
+        message,
+        object,
+        family: spec.name.clone(),
+        release: spec.release.clone(),
+        source,
+        sink,
+        steps: steps::steps(analysis, incident, &names),
+        assumptions: assumptions.unwrap_or_default(),
+        fingerprint: Fingerprint::default(),
+        graph: None,
+    }
+}
+
+/// Identity without lines: rule, file, function, object and message, and a number among equals.
+fn fingerprint(findings: &mut [Finding], program: &Program) {
+    let _ = program;
+    let mut seen: FxHashMap<String, u64> = FxHashMap::default();
+    for finding in findings {
+        let file = finding.primary().file.rsplit('/').next().unwrap_or_default();
+        let what = format!(
+            "{}\0{file}\0{}\0{}\0{}\0{}",
+            finding.rule.id(),
+            finding.source.function,
+            finding.sink.function,
+            finding.object,
+            finding.message
+        );
+        let number = seen.entry(what.clone()).or_default();
+        *number += 1;
+        let hash = Hasher::new().field(&what).number(*number).finish();
+        finding.fingerprint = Fingerprint(hash.hex()[..16].to_string());
+    }
+}

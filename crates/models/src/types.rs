@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use caulk_base::{FxHashMap, IdVec, define_id};
 
+use crate::builtin::Libraries;
+
 define_id!(
     /// A family of resources: memory, files, descriptors, …
     FamilyId,
@@ -155,12 +157,15 @@ pub struct FunctionModel {
 #[derive(Clone, Debug, Default)]
 pub struct Models {
     pub families: IdVec<FamilyId, FamilySpec>,
+    /// The user's, which come before those of the libraries.
     pub(crate) functions: FxHashMap<String, FunctionModel>,
+    pub(crate) libraries: Option<&'static Libraries>,
 }
 
 impl Models {
+    /// The model of a function. It holds only where the program has no body for it.
     pub fn get(&self, name: &str) -> Option<&FunctionModel> {
-        self.functions.get(name)
+        self.functions.get(name).or_else(|| self.libraries?.get(name))
     }
 
     pub fn family(&self, name: &str) -> Option<FamilyId> {
@@ -173,10 +178,17 @@ impl Models {
         root(one) == root(other)
     }
 
+    /// The names of all functions, in no order; a name may come twice.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let libraries = self.libraries.into_iter().flat_map(Libraries::names);
+        self.functions.keys().map(String::as_str).chain(libraries)
+    }
+
     /// All models, sorted by name.
     pub fn sorted(&self) -> Vec<&FunctionModel> {
-        let mut all: Vec<_> = self.functions.values().collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        all
+        let mut names: Vec<_> = self.names().collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().filter_map(|name| self.get(name)).collect()
     }
 }

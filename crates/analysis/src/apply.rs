@@ -1,0 +1,409 @@
+//! A callee's outcomes, told in the caller's terms.
+//!
+//!     if (push(q, s) < 0)      // outcome 0: returns -1, nothing else
+//!         return -1;           //   -> s is still ours, and lost here
+//!                              // outcome 1: returns 0, q->head = obj, obj->s = s
+
+use caulk_base::Id;
+use caulk_ir::{Call, CmpOp, FuncId, Inst, InstId};
+
+use crate::engine::Engine;
+use crate::incident::Use;
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::State;
+use crate::summary::{Outcome, Summary};
+use crate::term::{Off, Term, TermId, ZERO};
+use crate::trace::Event;
+
+/// Numbers of unknown values made by one call begin here.
+const CALLEE_VALUES: u32 = 16;
+
+/// The caller's terms for the callee's.
+struct Translation<'s> {
+    summary: &'s Summary,
+    callee: FuncId,
+    args: Vec<TermId>,
+    terms: Vec<Option<TermId>>,
+    site: InstId,
+    /// Nothing but the result depends on what is unknown: calling again gives the same.
+    pure: bool,
+    version: u32,
+}
+
+impl Engine<'_> {
+    #[expect(clippy::too_many_arguments, reason = "a call and its callee")]
+    pub(crate) fn apply(
+        &mut self,
+        mut state: State,
+        id: InstId,
+        inst: &Inst,
+        call: &Call,
+        _args: &[TermId],
+        callee: FuncId,
+        summary: &Summary,
+    ) -> Vec<State> {
+        for (index, object) in summary.objects.iter().enumerate() {
+            if let Object::Heap { older, .. } = object {
+                if !older {
+                    self.make_room(&mut state, id, index as u32);
+                }
+            }
+        }
+        let args: Vec<TermId> = call.args.iter().map(|&arg| self.operand(&state, arg)).collect();
+        for name in &summary.assumed {
+            if args.iter().any(|&arg| !self.terms.mentions(arg).is_empty()) {
+                self.assumed.insert(name.clone());
+            }
+        }
+        self.calls_unknown |= summary.calls_unknown;
+        let pure = summary.is_effect_free();
+        let mut states = Vec::new();
+        let many = summary.outcomes.len() > 1;
+        for (number, outcome) in summary.outcomes.iter().enumerate() {
+            let mut next = state.clone();
+            if many {
+                next.record(Event::Outcome { inst: id, outcome: number as u32 });
+            }
+            let version = state.version;
+            let mut translation = Translation {
+                summary,
+                callee,
+                args: args.clone(),
+                terms: vec![None; summary.terms.len()],
+                site: id,
+                pure,
+                version,
+            };
+            if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
+                states.push(next);
+            }
+        }
+        if summary.drained {
+            for state in &mut states {
+                self.drain(state, &args, id);
+            }
+        }
+        states
+    }
+
+    /// Parts of what the arguments lead to may have been released.
+    fn drain(&mut self, state: &mut State, args: &[TermId], id: InstId) {
+        self.drained = true;
+        let direct: Vec<ObjId> = args.iter().filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
+        let reached = self.reachable(state, args.iter().copied());
+        for (obj, known) in &mut state.objs {
+            if reached.contains(obj)
+                && !direct.contains(obj)
+                && matches!(self.terms.object(*obj), Object::Heap { .. })
+                && known.status.may(Status::LIVE)
+            {
+                known.status = known.status.join(Status::FREED);
+                known.freed_at = known.freed_at.or(Some(id));
+            }
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        mut state: State,
+        before: &State,
+        inst: &Inst,
+        outcome: &Outcome,
+        translation: &mut Translation<'_>,
+    ) -> Option<State> {
+        let id = translation.site;
+        // When does it happen? Facts about new objects come with the objects.
+        for &(term, lo, hi, ref not) in &outcome.ranges {
+            if translation.is_fresh(term) {
+                continue;
+            }
+            let term = self.translate(before, translation, term);
+            if !self.assume_range(&mut state, term, lo, hi, not, id) {
+                return None;
+            }
+        }
+        for &(term, truth) in &outcome.atoms {
+            let term = self.translate(before, translation, term);
+            if !self.assume(&mut state, term, truth, id) {
+                return None;
+            }
+        }
+        // What must still be alive for it.
+        for (obj, known) in &outcome.objs {
+            if !known.used {
+                continue;
+            }
+            if let Some(ptr) = self.input_pointer(before, translation, *obj)
+                && !self.touch(&mut state, ptr, id, Use::Passed)
+            {
+                return None;
+            }
+        }
+        let changed: Vec<Option<TermId>> =
+            outcome.changed.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
+        // Values are worked out before anything is written: they speak of memory as it was.
+        let writes: Vec<(TermId, Off, u64, TermId)> = outcome
+            .writes
+            .iter()
+            .map(|write| {
+                let obj = self.translate_object(before, translation, write.obj);
+                let off = self.translate_off(before, translation, write.off);
+                (obj, off, write.size, self.translate(before, translation, write.term))
+            })
+            .collect();
+        let weak: Vec<(TermId, TermId)> = outcome
+            .weak
+            .iter()
+            .map(|&(obj, term)| {
+                (self.translate_object(before, translation, obj), self.translate(before, translation, term))
+            })
+            .collect();
+        let result = outcome.result.map(|term| self.translate(before, translation, term));
+
+        for (obj, known) in &outcome.objs {
+            if let Object::Heap { older, .. } = translation.summary.objects[obj.index()] {
+                let fresh = ObjState { freed_at: None, lost: false, lost_at: None, ..*known };
+                if older {
+                    let id = self.terms.intern_object(Object::Heap { site: id, sub: obj.0, older: true });
+                    let joined = state.obj(id).map_or(fresh, |old| old.join(fresh));
+                    state.set_obj(id, joined);
+                } else {
+                    self.allocate(&mut state, id, obj.0, fresh, false);
+                }
+            }
+        }
+        // The result is held from now on, so that nothing counts as lost while the effects go in.
+        if let Some(term) = result {
+            self.bind_result(&mut state, inst, term);
+        }
+        let held: Vec<TermId> = writes.iter().map(|write| write.3).chain(weak.iter().map(|entry| entry.1)).collect();
+        let guard = caulk_ir::ValueId(u32::MAX - 1);
+        for (index, term) in held.iter().enumerate() {
+            state.bind(caulk_ir::ValueId(guard.0 - index as u32), *term);
+        }
+        for (obj, known) in &outcome.objs {
+            let Some(ptr) = self.input_pointer(before, translation, *obj) else { continue };
+            if known.status == Status::FREED {
+                self.note_release(ptr);
+                if !self.release(&mut state, ptr, known.family, id) {
+                    return None;
+                }
+            } else if known.status.may(Status::FREED)
+                && let Some((target, _)) = self.terms.pointee(ptr)
+            {
+                self.note_release(ptr);
+                let family = known.family;
+                let entry = state.obj_entry(target, family);
+                entry.status = entry.status.join(Status::FREED);
+                entry.freed_at = entry.freed_at.or(Some(id));
+            }
+            if known.escaped {
+                self.escape(&mut state, ptr);
+            }
+            if known.lent
+                && let Some((target, _)) = self.terms.pointee(ptr)
+                && let Some(entry) = state.obj_mut(target)
+            {
+                entry.lent = true;
+            }
+        }
+        for ptr in changed.into_iter().flatten() {
+            self.scribble(&mut state, ptr, id);
+        }
+        for (base, off, size, term) in writes {
+            let Some((obj, at)) = self.terms.pointee(base) else {
+                self.escape(&mut state, term);
+                continue;
+            };
+            let off = match (at, off) {
+                (Off::At(a), Off::At(b)) => Off::At(a.saturating_add(b)),
+                (Off::At(a), Off::Elem(index, b)) => Off::Elem(index, a.saturating_add(b)),
+                (Off::Elem(index, a), Off::At(b)) => Off::Elem(index, a.saturating_add(b)),
+                _ => Off::Some,
+            };
+            state.store(&self.terms, obj, off, size, term);
+            for held in self.terms.mentions(term).to_vec() {
+                state.record(Event::Store { inst: id, obj: held });
+            }
+            if !matches!(self.terms.object(obj), Object::Stack(_)) {
+                state.version = id.0 + 1;
+            }
+        }
+        for (base, term) in weak {
+            if let Some((obj, _)) = self.terms.pointee(base) {
+                state.add_weak(obj, term);
+            }
+        }
+        state.env.retain(|entry| entry.0.0 < u32::MAX / 2);
+        if let (Some(term), Some(original)) = (result, outcome.result) {
+            for &(fact, lo, hi, ref not) in &outcome.ranges {
+                if fact == original
+                    && !translation.is_fresh(fact)
+                    && !self.assume_range(&mut state, term, lo, hi, not, id)
+                {
+                    return None;
+                }
+            }
+        }
+        for &arg in &translation.args {
+            for obj in self.terms.mentions(arg).to_vec() {
+                if let Some(entry) = state.obj_mut(obj) {
+                    entry.touched = Some(id);
+                }
+            }
+        }
+        self.collect_within(&mut state, id);
+        Some(state)
+    }
+
+    fn assume_range(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64], id: InstId) -> bool {
+        if lo == hi {
+            let k = self.terms.int(lo);
+            let cond = self.compare(state, CmpOp::Eq, term, k);
+            return self.assume(state, cond, true, id);
+        }
+        if lo != i64::MIN {
+            let k = self.terms.int(lo);
+            let cond = self.terms.cmp(CmpOp::Sge, term, k);
+            if !self.assume(state, cond, true, id) {
+                return false;
+            }
+        }
+        if hi != i64::MAX {
+            let k = self.terms.int(hi);
+            let cond = self.terms.cmp(CmpOp::Sle, term, k);
+            if !self.assume(state, cond, true, id) {
+                return false;
+            }
+        }
+        for &value in not {
+            let k = self.terms.int(value);
+            let cond = self.compare(state, CmpOp::Ne, term, k);
+            if !self.assume(state, cond, true, id) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The caller's pointer to an input object of the callee; `None` for the callee's own objects.
+    fn input_pointer(&mut self, before: &State, translation: &mut Translation<'_>, obj: ObjId) -> Option<TermId> {
+        match translation.summary.objects[obj.index()] {
+            Object::Heap { .. } | Object::Stack(_) | Object::Code(_) => None,
+            _ => Some(self.translate_object(before, translation, obj)),
+        }
+    }
+
+    /// The caller's pointer to an object of the callee.
+    fn translate_object(&mut self, before: &State, translation: &mut Translation<'_>, obj: ObjId) -> TermId {
+        let object = match translation.summary.objects[obj.index()].clone() {
+            Object::Deref(base) => return self.translate(before, translation, base),
+            Object::Heap { older, .. } => Object::Heap { site: translation.site, sub: obj.0, older },
+            // A struct returned by value lies in a hidden slot of the call.
+            Object::Stack(_) => Object::Stack(translation.site),
+            other => other,
+        };
+        let object = self.terms.intern_object(object);
+        self.terms.addr(object, 0)
+    }
+
+    fn translate_off(&mut self, before: &State, translation: &mut Translation<'_>, off: Off) -> Off {
+        match off {
+            Off::Elem(index, bytes) => {
+                let index = self.translate(before, translation, index);
+                match self.terms.as_int(index) {
+                    Some(constant) => Off::At(bytes.saturating_add(constant)),
+                    None => Off::Elem(index, bytes),
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn translate(&mut self, before: &State, translation: &mut Translation<'_>, id: TermId) -> TermId {
+        if let Some(known) = translation.terms[id.index()] {
+            return known;
+        }
+        let term = match translation.summary.terms[id.index()].clone() {
+            Term::Int(value) => self.terms.int(value),
+            Term::Param(index) => match translation.args.get(index as usize) {
+                Some(&arg) => arg,
+                None => self.terms.sym(translation.site.0, CALLEE_VALUES + id.0),
+            },
+            Term::Content { obj, off, epoch: 0 } => {
+                let base = self.translate_object(before, translation, obj);
+                let off = self.translate_off(before, translation, off);
+                self.read(before, base, off)
+            }
+            Term::Addr { obj, off } => {
+                let base = self.translate_object(before, translation, obj);
+                self.terms.ptr_add(base, off)
+            }
+            Term::Elem { base, index, bytes } => {
+                let base = self.translate(before, translation, base);
+                let index = self.translate(before, translation, index);
+                self.terms.elem(base, index, bytes)
+            }
+            Term::Func(id) => self.terms.func(id),
+            Term::Bin(op, a, b) => {
+                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
+                self.terms.bin(op, a, b)
+            }
+            Term::Cmp(op, a, b) => {
+                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
+                self.compare(before, op, a, b)
+            }
+            Term::Cast(op, bits, a) => {
+                let a = self.translate(before, translation, a);
+                self.terms.cast(op, bits, bits, a)
+            }
+            Term::Ite(c, a, b) => {
+                let c = self.translate(before, translation, c);
+                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
+                self.terms.ite(c, a, b)
+            }
+            Term::Sym { .. } | Term::Content { .. } | Term::Pure { .. } => {
+                if translation.pure {
+                    let mut name = translation.callee.0.to_le_bytes().to_vec();
+                    name.extend(id.0.to_le_bytes());
+                    let args = translation.args.clone();
+                    self.pure_result(&name, &args, translation.version)
+                } else {
+                    self.terms.sym(translation.site.0, CALLEE_VALUES + id.0)
+                }
+            }
+        };
+        translation.terms[id.index()] = Some(term);
+        term
+    }
+
+    /// What lies at an offset from a pointer in the state before the call.
+    fn read(&mut self, before: &State, base: TermId, off: Off) -> TermId {
+        let Some((obj, at)) = self.terms.pointee(base) else { return ZERO };
+        let off = match (at, off) {
+            (Off::At(a), Off::At(b)) => Off::At(a.saturating_add(b)),
+            (Off::At(a), Off::Elem(index, b)) => Off::Elem(index, a.saturating_add(b)),
+            (Off::Elem(index, a), Off::At(b)) => Off::Elem(index, a.saturating_add(b)),
+            _ => Off::Some,
+        };
+        if let Ok(at) = before.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
+            return before.cells[at].1.term;
+        }
+        if let (Object::Global(global), Off::At(at)) = (self.terms.object(obj).clone(), off)
+            && self.program.global(global).is_const
+        {
+            return self.initial(global, at).unwrap_or(ZERO);
+        }
+        before.load(&mut self.terms, obj, off, 8)
+    }
+}
+
+impl Translation<'_> {
+    /// Is the term the address of an object the callee made?
+    fn is_fresh(&self, id: TermId) -> bool {
+        match self.summary.terms[id.index()] {
+            Term::Addr { obj, .. } => matches!(self.summary.objects[obj.index()], Object::Heap { .. }),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Calls: which function, and what is assumed of one that nobody knows.
+
+use caulk_ir::{Call, Callee, FuncId, FunctionAttrs, Inst, InstId, SymbolKind, Target, Ty};
+use caulk_models::FamilyId;
+
+use crate::engine::Engine;
+use crate::incident::{IncidentKind, Loss, Use};
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::{State, put};
+use crate::summary::SiteFact;
+use crate::term::{Off, Term, TermId};
+use crate::trace::Event;
+
+impl Engine<'_> {
+    /// All states in which the call may end; none if it does not return.
+    pub(crate) fn call(&mut self, mut state: State, id: InstId, inst: &Inst, call: &Call) -> Vec<State> {
+        let args: Vec<TermId> = call.args.iter().map(|&arg| self.operand(&state, arg)).collect();
+        let program = self.program;
+        match &call.callee {
+            Callee::Symbol(symbol) => {
+                let symbol = *symbol;
+                match program.target(self.unit, symbol) {
+                    Target::Functions(all) => {
+                        let all = all.clone();
+                        if let Some(model) = self.knowledge.user_model(&program.units[self.unit].symbols[symbol].name) {
+                            return self.modelled(state, id, inst, call, &args, model);
+                        }
+                        self.call_all(state, id, inst, call, &args, &all)
+                    }
+                    Target::Extern(external) => match self.knowledge.model(*external) {
+                        Some(model) => self.modelled(state, id, inst, call, &args, model),
+                        None => {
+                            let symbol = &program.units[self.unit].symbols[symbol];
+                            let attrs = match &symbol.kind {
+                                SymbolKind::DeclaredFunction(attrs) => Some(attrs),
+                                _ => None,
+                            };
+                            let name = program.externs[*external].clone();
+                            self.unknown(state, id, inst, call, &args, attrs, Some(name))
+                        }
+                    },
+                    Target::Globals(_) => self.unknown(state, id, inst, call, &args, None, None),
+                }
+            }
+            Callee::Value(value) => {
+                let pointer = self.operand(&state, *value);
+                match self.targets(pointer, id) {
+                    Some(all) => self.call_all(state, id, inst, call, &args, &all),
+                    None => self.unknown(state, id, inst, call, &args, None, None),
+                }
+            }
+            Callee::Intrinsic(_) => {
+                let term = self.terms.sym(id.0, 0);
+                self.bind_result(&mut state, inst, term);
+                vec![state]
+            }
+            Callee::Asm(_) => {
+                for &arg in &args {
+                    self.escape(&mut state, arg);
+                    self.clobber(&mut state, arg, id);
+                }
+                let term = self.terms.sym(id.0, 0);
+                self.bind_result(&mut state, inst, term);
+                vec![state]
+            }
+        }
+    }
+
+    /// The functions a pointer may mean here; `None`: too many, or nobody knows.
+    fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Vec<FuncId>> {
+        if let Term::Func(one) = *self.terms.get(pointer) {
+            return Some(vec![one]);
+        }
+        self.knowledge.indirect(self.id, id).map(<[FuncId]>::to_vec)
+    }
+
+    fn call_all(
+        &mut self,
+        state: State,
+        id: InstId,
+        inst: &Inst,
+        call: &Call,
+        args: &[TermId],
+        all: &[FuncId],
+    ) -> Vec<State> {
+        if let [one] = all {
+            return match self.knowledge.summary(*one) {
+                Some(summary) if summary.degraded && summary.outcomes.is_empty() => {
+                    self.unknown(state, id, inst, call, args, None, None)
+                }
+                Some(summary) => self.apply(state, id, inst, call, args, *one, &summary),
+                // Part of this recursion and not yet known: no way back from there yet.
+                None => Vec::new(),
+            };
+        }
+        let mut states = Vec::new();
+        for &one in all {
+            match self.knowledge.summary(one) {
+                Some(summary) if summary.degraded && summary.outcomes.is_empty() => {
+                    states.extend(self.unknown(state.clone(), id, inst, call, args, None, None));
+                }
+                Some(summary) => states.extend(self.apply(state.clone(), id, inst, call, args, one, &summary)),
+                None => {}
+            }
+        }
+        states
+    }
+
+    pub(crate) fn bind_result(&mut self, state: &mut State, inst: &Inst, term: TermId) {
+        if let Some(result) = inst.result {
+            state.bind(result, term);
+        }
+    }
+
+    /// A function of which nothing is known: it may keep what it is given, unless its declaration
+    /// says it only looks at it.
+    #[expect(clippy::too_many_arguments, reason = "a call and what is known of its callee")]
+    fn unknown(
+        &mut self,
+        mut state: State,
+        id: InstId,
+        inst: &Inst,
+        call: &Call,
+        args: &[TermId],
+        attrs: Option<&FunctionAttrs>,
+        name: Option<String>,
+    ) -> Vec<State> {
+        if call.noreturn || attrs.is_some_and(|attrs| attrs.noreturn) {
+            return Vec::new();
+        }
+        for (index, &arg) in args.iter().enumerate() {
+            if !matches!(self.function.values[call.args[index]].ty, Ty::Ptr) && self.terms.mentions(arg).is_empty() {
+                continue;
+            }
+            if !self.check_freed(&mut state, arg, id) {
+                return Vec::new();
+            }
+            let known = attrs.and_then(|attrs| attrs.params.get(index).copied()).unwrap_or_default();
+            if let (Some(name), false) = (&name, self.terms.mentions(arg).is_empty()) {
+                self.assumed.insert(name.clone());
+            }
+            if known.nocapture || known.pointer_to_const || known.byval {
+                for obj in self.terms.mentions(arg).to_vec() {
+                    if let Some(entry) = state.obj_mut(obj) {
+                        entry.lent |= !known.nocapture && !known.byval;
+                        entry.touched = Some(id);
+                    }
+                }
+            } else {
+                self.escape(&mut state, arg);
+            }
+            if !known.readonly && !known.pointer_to_const && !known.byval {
+                self.clobber(&mut state, arg, id);
+            }
+        }
+        if name.is_none() {
+            // A function of the program through a pointer: it sees what any function sees.
+            self.calls_unknown = true;
+            self.clobber_globals(&mut state, id);
+        }
+        let pure = attrs.is_some_and(|attrs| attrs.readnone || attrs.readonly);
+        let term = match (&name, pure) {
+            (Some(name), true) => self.pure_result(name.as_bytes(), args, state.version),
+            _ => self.terms.sym(id.0, 0),
+        };
+        self.bind_result(&mut state, inst, term);
+        vec![state]
+    }
+
+    pub(crate) fn pure_result(&mut self, name: &[u8], args: &[TermId], version: u32) -> TermId {
+        let hash = caulk_base::ContentHash::of(name).0;
+        let mut short = [0; 8];
+        short.copy_from_slice(&hash[..8]);
+        self.terms.pure_call(u64::from_le_bytes(short), args.iter().copied().collect(), version)
+    }
+
+    /// A released object is passed on. `false`: that was the error this path ends with.
+    pub(crate) fn check_freed(&mut self, state: &mut State, arg: TermId, id: InstId) -> bool {
+        let Some((obj, _)) = self.terms.pointee(arg) else { return true };
+        let Some(known) = state.obj(obj).copied() else { return true };
+        if let Some(entry) = state.obj_mut(obj) {
+            entry.touched = Some(id);
+        }
+        if known.status.without(Status::FAILED) == Status::FREED {
+            self.report(IncidentKind::UseAfterFree(Use::Passed), state, obj, known.family, id, None);
+            return false;
+        }
+        true
+    }
+
+    /// What the pointer leads to may have been written: its contents are unknown from here on.
+    pub(crate) fn clobber(&mut self, state: &mut State, ptr: TermId, id: InstId) {
+        if self.terms.pointee(ptr).is_none() {
+            return;
+        }
+        let mut reached: Vec<ObjId> = self.reachable(state, [ptr]).into_iter().collect();
+        reached.sort_unstable();
+        for obj in reached {
+            if matches!(self.terms.object(obj), Object::Code(_)) {
+                continue;
+            }
+            for term in state.havoc(obj, id) {
+                self.escape(state, term);
+            }
+            if let Some(entry) = state.obj_mut(obj) {
+                entry.zeroed = false;
+            }
+        }
+        state.version = id.0 + 1;
+    }
+
+    fn clobber_globals(&mut self, state: &mut State, id: InstId) {
+        let mut globals: Vec<ObjId> = state
+            .cells
+            .iter()
+            .map(|entry| entry.0.0)
+            .filter(|obj| matches!(self.terms.object(*obj), Object::Global(_)))
+            .collect();
+        globals.dedup();
+        for obj in globals {
+            for term in state.havoc(obj, id) {
+                self.escape(state, term);
+            }
+        }
+        state.version = id.0 + 1;
+    }
+
+    /// A new object at this call. An earlier one of the same call becomes one of the older ones.
+    pub(crate) fn allocate(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        sub: u32,
+        known: ObjState,
+        direct: bool,
+    ) -> TermId {
+        self.make_room(state, id, sub);
+        let obj = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
+        state.set_obj(obj, ObjState { touched: Some(id), ..known });
+        state.record(Event::Alloc { inst: id, obj });
+        self.sites.entry((id, sub)).or_insert(SiteFact {
+            inst: id,
+            sub,
+            family: known.family,
+            direct,
+            released: false,
+            shared: false,
+        });
+        self.terms.addr(obj, 0)
+    }
+
+    pub(crate) fn make_room(&mut self, state: &mut State, id: InstId, sub: u32) {
+        let recent = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
+        if state.obj(recent).is_none() {
+            return;
+        }
+        self.report_lost(state, id, Loss::Overwritten, |_, obj, _| obj == recent);
+        if state.obj(recent).is_some() {
+            let older = self.terms.intern_object(Object::Heap { site: id, sub, older: true });
+            state.rename(&mut self.terms, recent, older);
+        }
+    }
+
+    /// The hidden cell by which a struct holds a resource of an inline family.
+    pub(crate) fn inline_place(family: FamilyId) -> Off {
+        Off::At(i64::MIN / 2 + i64::from(family.0))
+    }
+
+    pub(crate) fn set_cell(&mut self, state: &mut State, ptr: TermId, term: TermId, id: InstId) {
+        if let Some((obj, off)) = self.terms.pointee(ptr) {
+            state.store(&self.terms, obj, off, 8, term);
+            if !matches!(self.terms.object(obj), Object::Stack(_)) {
+                state.version = id.0 + 1;
+            }
+        }
+    }
+
+    /// Numbers behind the pointer are no longer known; pointers may still be there.
+    pub(crate) fn scribble(&mut self, state: &mut State, ptr: TermId, id: InstId) {
+        let Some((obj, _)) = self.terms.pointee(ptr) else { return };
+        let terms = &self.terms;
+        state.cells.retain(|((of, _), cell)| *of != obj || !terms.mentions(cell.term).is_empty());
+        put(&mut state.epochs, obj, id.0 + 1);
+        state.version = id.0 + 1;
+    }
+}

@@ -1,0 +1,254 @@
+//! The order in which a function's blocks are visited, its loop heads, and which
+//! values are still needed at each block's start.
+
+use caulk_base::{FxHashMap, Id, IdVec};
+use caulk_ir::{BlockId, Callee, Function, InstId, Op, ValueId, ValueKind};
+
+pub struct Cfg {
+    /// Position of each block in reverse post-order.
+    pub order: IdVec<BlockId, u32>,
+    /// Some edge comes back to this block.
+    pub loop_head: IdVec<BlockId, bool>,
+    /// Sorted values of instructions and parameters that are read later.
+    pub live_in: IdVec<BlockId, Vec<ValueId>>,
+    /// The last instruction of each block that reads a value; beyond all of them if it is read later.
+    last_use: IdVec<BlockId, FxHashMap<ValueId, InstId>>,
+}
+
+impl Cfg {
+    /// Is the value read after `at`, an instruction of `block`?
+    pub fn is_live_after(&self, block: BlockId, value: ValueId, at: InstId) -> bool {
+        self.last_use[block].get(&value).is_some_and(|&last| last > at)
+    }
+}
+
+pub fn successors(op: &Op) -> Vec<BlockId> {
+    match op {
+        Op::Jump { to } => vec![*to],
+        Op::Branch { then, els, .. } => vec![*then, *els],
+        Op::Switch { cases, default, .. } => {
+            let mut all: Vec<BlockId> = cases.iter().map(|case| case.to).collect();
+            all.push(*default);
+            all.sort_unstable();
+            all.dedup();
+            all
+        }
+        Op::IndirectJump { targets, .. } => {
+            let mut all = targets.clone();
+            all.sort_unstable();
+            all.dedup();
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub fn build(function: &Function) -> Cfg {
+    let count = function.blocks.len();
+    let next: IdVec<BlockId, Vec<BlockId>> =
+        function.blocks.ids().map(|block| successors(&function.terminator(block).1.op)).collect();
+
+    // Depth-first, without recursion: functions can have tens of thousands of blocks.
+    let mut post: Vec<BlockId> = Vec::with_capacity(count);
+    let mut seen = IdVec::filled(count, false);
+    let mut stack: Vec<(BlockId, usize)> = Vec::new();
+    if count > 0 {
+        seen[BlockId(0)] = true;
+        stack.push((BlockId(0), 0));
+    }
+    while let Some((block, child)) = stack.pop() {
+        if let Some(&to) = next[block].get(child) {
+            stack.push((block, child + 1));
+            if !seen[to] {
+                seen[to] = true;
+                stack.push((to, 0));
+            }
+        } else {
+            post.push(block);
+        }
+    }
+    let mut order = IdVec::filled(count, u32::MAX);
+    for (position, &block) in post.iter().rev().enumerate() {
+        order[block] = position as u32;
+    }
+    let mut loop_head = IdVec::filled(count, false);
+    for &block in &post {
+        for &to in &next[block] {
+            if order[to] <= order[block] {
+                loop_head[to] = true;
+            }
+        }
+    }
+    let live_in = liveness(function, &post, &next);
+    let last_use = last_uses(function, &next, &live_in);
+    Cfg { order, loop_head, live_in, last_use }
+}
+
+fn last_uses(
+    function: &Function,
+    next: &IdVec<BlockId, Vec<BlockId>>,
+    live_in: &IdVec<BlockId, Vec<ValueId>>,
+) -> IdVec<BlockId, FxHashMap<ValueId, InstId>> {
+    let later = InstId(u32::MAX);
+    function
+        .blocks
+        .ids()
+        .map(|block| {
+            let mut last: FxHashMap<ValueId, InstId> = FxHashMap::default();
+            for (id, inst) in function.block_insts(block) {
+                if !matches!(inst.op, Op::Phi { .. } | Op::Bind { .. }) {
+                    for_each_operand(&inst.op, |value| {
+                        last.insert(value, id);
+                    });
+                }
+            }
+            for &to in &next[block] {
+                last.extend(live_in[to].iter().map(|&value| (value, later)));
+                for (_, inst) in function.block_insts(to) {
+                    match &inst.op {
+                        Op::Phi { incoming } => {
+                            last.extend(incoming.iter().filter(|entry| entry.0 == block).map(|entry| (entry.1, later)));
+                        }
+                        Op::Bind { .. } => {}
+                        _ => break,
+                    }
+                }
+            }
+            last
+        })
+        .collect()
+}
+
+/// A set of values as bits.
+#[derive(Clone, PartialEq)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Bits(vec![0; count.div_ceil(64)])
+    }
+    fn insert(&mut self, value: ValueId) {
+        self.0[value.index() / 64] |= 1 << (value.index() % 64);
+    }
+    fn remove(&mut self, value: ValueId) {
+        self.0[value.index() / 64] &= !(1 << (value.index() % 64));
+    }
+    fn union(&mut self, other: &Bits) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine |= theirs;
+        }
+    }
+}
+
+fn liveness(
+    function: &Function,
+    post: &[BlockId],
+    next: &IdVec<BlockId, Vec<BlockId>>,
+) -> IdVec<BlockId, Vec<ValueId>> {
+    let values = function.values.len();
+    let mut live: IdVec<BlockId, Bits> = IdVec::filled(function.blocks.len(), Bits::new(values));
+    let tracked = |value: ValueId| {
+        matches!(function.values.get(value).map(|v| v.kind), Some(ValueKind::Param(_) | ValueKind::Inst(_)))
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &block in post {
+            let mut set = Bits::new(values);
+            for &to in &next[block] {
+                set.union(&live[to]);
+                // A phi reads its operand at the end of the block it comes from.
+                for (_, inst) in function.block_insts(to) {
+                    let Op::Phi { incoming } = &inst.op else {
+                        if matches!(inst.op, Op::Bind { .. }) {
+                            continue;
+                        }
+                        break;
+                    };
+                    for &(from, value) in incoming {
+                        if from == block && tracked(value) {
+                            set.insert(value);
+                        }
+                    }
+                }
+            }
+            for (_, inst) in function.block_insts(block).rev() {
+                if let Some(result) = inst.result {
+                    set.remove(result);
+                }
+                if !matches!(inst.op, Op::Phi { .. } | Op::Bind { .. }) {
+                    for_each_operand(&inst.op, |value| {
+                        if tracked(value) {
+                            set.insert(value);
+                        }
+                    });
+                }
+            }
+            if set != live[block] {
+                live[block] = set;
+                changed = true;
+            }
+        }
+    }
+    live.iter()
+        .map(|set| {
+            let mut list = Vec::new();
+            for (word, &bits) in set.0.iter().enumerate() {
+                let mut rest = bits;
+                while rest != 0 {
+                    list.push(ValueId::new(word * 64 + rest.trailing_zeros() as usize));
+                    rest &= rest - 1;
+                }
+            }
+            list
+        })
+        .collect()
+}
+
+/// Calls `visit` for every value the instruction reads.
+pub fn for_each_operand(op: &Op, mut visit: impl FnMut(ValueId)) {
+    match op {
+        Op::Alloca { count, .. } => count.iter().copied().for_each(visit),
+        Op::Load { ptr } => visit(*ptr),
+        Op::Store { ptr, value } | Op::Atomic { ptr, value } => {
+            visit(*ptr);
+            visit(*value);
+        }
+        Op::Offset { base, indices, .. } => {
+            visit(*base);
+            indices.iter().for_each(|&(index, _)| visit(index));
+        }
+        Op::Cmp { a, b, .. } | Op::Bin { a, b, .. } => {
+            visit(*a);
+            visit(*b);
+        }
+        Op::Cast { a, .. } => visit(*a),
+        Op::Select { cond, a, b } => {
+            visit(*cond);
+            visit(*a);
+            visit(*b);
+        }
+        Op::Phi { incoming } => incoming.iter().for_each(|&(_, value)| visit(value)),
+        Op::Call(call) => {
+            if let Callee::Value(value) = call.callee {
+                visit(value);
+            }
+            call.args.iter().copied().for_each(visit);
+        }
+        Op::Copy { dst, src, len } => [*dst, *src, *len].into_iter().for_each(visit),
+        Op::Fill { dst, byte, len } => [*dst, *byte, *len].into_iter().for_each(visit),
+        Op::Extract { aggregate, .. } => visit(*aggregate),
+        Op::Insert { aggregate, value, .. } => {
+            visit(*aggregate);
+            visit(*value);
+        }
+        Op::VaArg { list } => visit(*list),
+        Op::Opaque { operands, .. } => operands.iter().copied().for_each(visit),
+        Op::Bind { value, .. } => visit(*value),
+        Op::Return { value } => value.iter().copied().for_each(visit),
+        Op::Branch { cond, .. } => visit(*cond),
+        Op::Switch { value, .. } => visit(*value),
+        Op::IndirectJump { address, .. } => visit(*address),
+        Op::Jump { .. } | Op::Unreachable => {}
+    }
+}

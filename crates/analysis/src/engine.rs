@@ -1,0 +1,358 @@
+//! Symbolic execution of one function: every block with the states that reach it,
+//! merged where their property is the same, until nothing new arrives.
+//!
+//! # Invariants
+//! - No path is dropped because of a limit: states are merged more coarsely
+//!   instead, which turns "must" into "may".
+//! - The result depends on the function, its callees' summaries and the models alone.
+
+use std::collections::BTreeMap;
+
+use caulk_base::{FxHashMap, FxHashSet};
+use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId};
+use caulk_models::{FamilyId, Models};
+
+use crate::cfg::{self, Cfg};
+use crate::incident::{Incident, IncidentKind, Loss, Subject, Use};
+use crate::merge::{self, Grain};
+use crate::object::{ObjId, Object, Status};
+use crate::state::State;
+use crate::summary::Summary;
+use crate::term::{TermId, Terms};
+use crate::whole::Knowledge;
+
+/// How much work one function may cost before precision is traded for time.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States per block that are kept apart by objects, references and constants.
+    pub fine_states: usize,
+    /// States per block that are kept apart at all.
+    pub coarse_states: usize,
+    /// Block visits per function before everything is merged.
+    pub visits: usize,
+    pub outcomes: usize,
+    pub terms: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { fine_states: 12, coarse_states: 24, visits: 6_000, outcomes: 8, terms: 400_000 }
+    }
+}
+
+/// What the analysis of one function gives.
+pub struct Analysed {
+    pub summary: Summary,
+    pub incidents: Vec<Incident>,
+    /// Calls that allocate, in this function.
+    pub sites: Vec<crate::summary::SiteFact>,
+    /// The limit was reached and precision lost.
+    pub degraded: bool,
+}
+
+/// One way out of the function.
+pub(crate) struct Exit {
+    pub state: State,
+    pub result: Option<TermId>,
+}
+
+pub(crate) struct Engine<'a> {
+    pub program: &'a Program,
+    pub models: &'a Models,
+    pub knowledge: &'a Knowledge<'a>,
+    pub unit: UnitId,
+    pub id: FuncId,
+    pub function: &'a Function,
+    pub cfg: Cfg,
+    pub terms: Terms,
+    pub memory: FamilyId,
+    pub limits: Limits,
+    /// Values that some source variable or memory cell holds.
+    pub named: FxHashSet<ValueId>,
+    /// `main`: what is lost when it returns is lost at exit.
+    pub ends_program: bool,
+    pub incidents: BTreeMap<(IncidentKind, Subject, InstId), Incident>,
+    pub sites: FxHashMap<(InstId, u32), crate::summary::SiteFact>,
+    pub exits: Vec<Exit>,
+    /// Some path releases parts of a structure we cannot name one by one.
+    pub drained: bool,
+    /// Functions without body and model that were given an object.
+    pub assumed: FxHashSet<String>,
+    /// Something unknown may have been called: globals may have changed.
+    pub calls_unknown: bool,
+    pub degraded: bool,
+    /// The block that is being run.
+    pub block: BlockId,
+    /// The `return` statement that is being left.
+    pub return_at: Option<InstId>,
+}
+
+pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
+    let program = knowledge.program;
+    let function = program.function(id);
+    let mut named = FxHashSet::default();
+    for inst in function.insts.iter() {
+        match &inst.op {
+            Op::Bind { value, .. } => {
+                named.insert(*value);
+            }
+            Op::Store { value, .. } => {
+                named.insert(*value);
+            }
+            Op::Phi { incoming } => named.extend(incoming.iter().map(|entry| entry.1)),
+            _ => {}
+        }
+    }
+    let mut engine = Engine {
+        program,
+        models: knowledge.models,
+        knowledge,
+        unit: program.unit_of(id),
+        id,
+        function,
+        cfg: cfg::build(function),
+        terms: Terms::new(),
+        memory: knowledge.memory,
+        limits,
+        named,
+        ends_program: function.name == "main",
+        incidents: BTreeMap::new(),
+        sites: FxHashMap::default(),
+        exits: Vec::new(),
+        drained: false,
+        assumed: FxHashSet::default(),
+        calls_unknown: false,
+        degraded: false,
+        block: BlockId(0),
+        return_at: None,
+    };
+    engine.run();
+    engine.finish()
+}
+
+impl Engine<'_> {
+    fn run(&mut self) {
+        if self.function.blocks.is_empty() {
+            return;
+        }
+        // Blocks by position in reverse post-order: all forward ways into a block come before it.
+        let mut pending: BTreeMap<(u32, BlockId), Vec<State>> = BTreeMap::new();
+        let mut heads: FxHashMap<BlockId, Vec<State>> = FxHashMap::default();
+        pending.insert((0, BlockId(0)), vec![State::default()]);
+        let mut visits = 0;
+        while let Some(((_, block), arrived)) = pending.pop_first() {
+            visits += 1;
+            if (visits > self.limits.visits || self.terms.len() > self.limits.terms) && !self.degraded {
+                self.degraded = true;
+            }
+            let loop_head = self.cfg.loop_head[block];
+            let states = if loop_head {
+                self.new_at_head(block, arrived, heads.entry(block).or_default())
+            } else {
+                self.merge_all(block, arrived, false)
+            };
+            if states.is_empty() {
+                continue;
+            }
+            let mut leaving: Vec<(BlockId, State)> = Vec::new();
+            for state in states {
+                self.run_block(block, state, &mut leaving);
+            }
+            let (terminator, _) = self.function.terminator(block);
+            for (to, mut state) in leaving {
+                self.enter(block, to, &mut state);
+                if self.is_exit(to) {
+                    self.leave_through(to, state, terminator);
+                    continue;
+                }
+                if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
+                    merge::begin_round(&mut self.terms, &mut state, to);
+                }
+                pending.entry((self.cfg.order[to], to)).or_default().push(state);
+            }
+            if visits > self.limits.visits * 4 {
+                // Cannot happen with everything merged, but a hang would be worse than a gap.
+                break;
+            }
+        }
+    }
+
+    fn grain(&self, count: usize) -> Grain {
+        if self.degraded {
+            Grain::One
+        } else if count <= self.limits.fine_states {
+            Grain::Fine
+        } else {
+            Grain::Coarse
+        }
+    }
+
+    /// Merges the states that arrive at a block as far as their number demands.
+    fn merge_all(&mut self, block: BlockId, states: Vec<State>, loop_head: bool) -> Vec<State> {
+        let mut merged = self.merge_by(block, states, loop_head, self.grain(0));
+        if merged.len() > self.limits.fine_states {
+            merged = self.merge_by(block, merged, loop_head, Grain::Coarse);
+        }
+        if merged.len() > self.limits.coarse_states {
+            merged = self.merge_by(block, merged, loop_head, Grain::One);
+        }
+        merged
+    }
+
+    fn merge_by(&mut self, block: BlockId, states: Vec<State>, loop_head: bool, grain: Grain) -> Vec<State> {
+        if states.len() < 2 {
+            return states;
+        }
+        let mut merged: Vec<(u64, State)> = Vec::new();
+        for state in states {
+            let key = merge::key(&state, &self.terms, grain, loop_head);
+            match merged.iter_mut().find(|entry| entry.0 == key) {
+                Some(entry) => entry.1 = merge::join(&mut self.terms, &entry.1, &state, block, loop_head),
+                None => merged.push((key, state)),
+            }
+        }
+        merged.into_iter().map(|entry| entry.1).collect()
+    }
+
+    /// The states at a loop head that say something new, merged into what is known there.
+    fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>) -> Vec<State> {
+        let mut fresh: Vec<usize> = Vec::new();
+        for state in arrived {
+            let grain = self.grain(known.len());
+            let full = known.len() >= self.limits.coarse_states;
+            let key = merge::key(&state, &self.terms, grain, true);
+            let found = known.iter().position(|old| merge::key(old, &self.terms, grain, true) == key);
+            let found = if full { found.or(Some(known.len() - 1)) } else { found };
+            match found {
+                Some(at) => {
+                    let joined = merge::join(&mut self.terms, &known[at], &state, block, true);
+                    if !merge::same(&joined, &known[at]) {
+                        known[at] = joined;
+                        if !fresh.contains(&at) {
+                            fresh.push(at);
+                        }
+                    }
+                }
+                None => {
+                    known.push(state);
+                    fresh.push(known.len() - 1);
+                }
+            }
+        }
+        fresh.into_iter().map(|at| known[at].clone()).collect()
+    }
+
+    /// Moves a state over the edge: phis take their values, dead values go, lost objects are noticed.
+    fn enter(&mut self, from: BlockId, to: BlockId, state: &mut State) {
+        let function = self.function;
+        let back = self.cfg.order[to] <= self.cfg.order[from];
+        let mut phis: Vec<(ValueId, TermId)> = Vec::new();
+        for (_, inst) in function.block_insts(to) {
+            match &inst.op {
+                Op::Phi { incoming } => {
+                    let Some(&(_, value)) = incoming.iter().find(|entry| entry.0 == from) else { continue };
+                    let Some(result) = inst.result else { continue };
+                    let mut term = self.operand(state, value);
+                    // A counter is widened at once; a flag set to constants is not.
+                    if back && self.terms.as_int(term).is_some() && self.is_computed(value) {
+                        term = self.terms.sym(merge::block_site(to), result.0);
+                    }
+                    phis.push((result, term));
+                }
+                Op::Bind { .. } => {}
+                _ => break,
+            }
+        }
+        let live = &self.cfg.live_in[to];
+        state.env.retain(|entry| live.binary_search(&entry.0).is_ok());
+        for (result, term) in phis {
+            state.bind(result, term);
+        }
+        self.collect(state, None, None);
+    }
+
+    fn is_computed(&self, value: ValueId) -> bool {
+        match self.function.values[value].kind {
+            caulk_ir::ValueKind::Inst(inst) => {
+                matches!(self.function.insts[inst].op, Op::Bin { .. } | Op::Offset { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// A block that only returns: every `return` statement jumps to it, and each is an exit of its own.
+    fn is_exit(&self, block: BlockId) -> bool {
+        self.function.block_insts(block).all(|(_, inst)| {
+            matches!(
+                inst.op,
+                Op::Phi { .. }
+                    | Op::Bind { .. }
+                    | Op::Return { .. }
+                    | Op::Cast { .. }
+                    | Op::Load { .. }
+                    | Op::Cmp { .. }
+            )
+        }) && matches!(self.function.terminator(block).1.op, Op::Return { .. })
+    }
+
+    /// Runs a block that only returns. The statement that was left is the `return`, not the
+    /// function's closing brace.
+    fn leave_through(&mut self, block: BlockId, state: State, from: InstId) {
+        let has_line = self.program.units[self.unit].locs[self.function.insts[from].loc].line > 0;
+        let own = self.function.terminator(block).0;
+        self.return_at = Some(if has_line { from } else { own });
+        self.run_block(block, state, &mut Vec::new());
+        self.return_at = None;
+    }
+
+    pub(crate) fn exit(&mut self, mut state: State, result: Option<TermId>, at: InstId) {
+        let at = self.return_at.unwrap_or(at);
+        if let Some(term) = result
+            && let Some((obj, _)) = self.terms.pointee(term)
+            && let Some(known) = state.obj(obj).copied()
+            && known.status.without(Status::FAILED) == Status::FREED
+            && !self.models.families[known.family].is_integer
+        {
+            self.report(IncidentKind::UseAfterFree(Use::Returned), &state, obj, known.family, at, None);
+        }
+        self.collect(&mut state, None, Some(result));
+        self.report_lost(&mut state, at, Loss::Return, |_, _, _| true);
+        self.exits.push(Exit { state, result });
+    }
+
+    pub(crate) fn report(
+        &mut self,
+        kind: IncidentKind,
+        state: &State,
+        obj: ObjId,
+        family: FamilyId,
+        at: InstId,
+        loss: Option<Loss>,
+    ) {
+        let known = state.obj(obj);
+        if self.degraded && known.is_some_and(|k| k.status.0.count_ones() > 1) {
+            return;
+        }
+        let subject = match *self.terms.object(obj) {
+            Object::Heap { site, sub, .. } => Subject::Allocated { site, sub },
+            _ => Subject::Input(crate::describe::object(&self.terms, obj)),
+        };
+        let key = (kind.clone(), subject.clone(), at);
+        if self.incidents.contains_key(&key) {
+            return;
+        }
+        let incident = Incident {
+            kind,
+            function: self.id,
+            subject,
+            family,
+            loss,
+            at,
+            freed_at: known.and_then(|known| known.freed_at),
+            paths: crate::trace::paths(&state.trace, 4),
+            lent: known.is_some_and(|known| known.lent),
+            condition: crate::summary::export_condition(&self.terms, &state.facts),
+        };
+        self.incidents.insert(key, incident);
+    }
+}

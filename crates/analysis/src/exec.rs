@@ -1,0 +1,589 @@
+//! One instruction at a time.
+
+use caulk_ir::{BlockId, CmpOp, InitValue, Inst, InstId, Op, Target, Ty, ValueId, ValueKind};
+use smallvec::SmallVec;
+
+use crate::engine::Engine;
+use crate::incident::{Loss, Use};
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::{State, put};
+use crate::term::{Off, Term, TermId, ZERO};
+use crate::trace::Event;
+
+/// The site of values that are undefined in the source.
+const UNDEFINED: u32 = 0x7fff_0000;
+
+pub(crate) fn size_of(ty: Ty) -> u64 {
+    match ty {
+        Ty::Void => 0,
+        Ty::Int(bits) => u64::from(bits.div_ceil(8)).max(1),
+        Ty::Ptr | Ty::Float => 8,
+        Ty::Aggregate(bytes) => bytes,
+    }
+}
+
+impl Engine<'_> {
+    pub(crate) fn operand(&mut self, state: &State, value: ValueId) -> TermId {
+        let known = self.function.values[value];
+        match known.kind {
+            ValueKind::Param(index) => self.terms.param(index),
+            ValueKind::Inst(inst) => match state.value(value) {
+                Some(term) => term,
+                None => self.terms.sym(inst.0, value.0),
+            },
+            ValueKind::Int(value) => self.terms.int(value),
+            ValueKind::Null | ValueKind::Zero => ZERO,
+            ValueKind::Address(symbol, off) => self.address(symbol, off, value),
+            ValueKind::Block(_) | ValueKind::Undef => self.terms.sym(UNDEFINED, value.0),
+        }
+    }
+
+    fn address(&mut self, symbol: caulk_ir::SymbolId, off: i64, value: ValueId) -> TermId {
+        match self.program.target(self.unit, symbol) {
+            Target::Functions(all) => match all.as_slice() {
+                [one] => self.terms.func(*one),
+                _ => self.terms.sym(UNDEFINED, value.0),
+            },
+            Target::Globals(all) => match all.as_slice() {
+                [one, ..] => {
+                    let obj = self.terms.intern_object(Object::Global(*one));
+                    self.terms.addr(obj, off)
+                }
+                [] => self.terms.sym(UNDEFINED, value.0),
+            },
+            Target::Extern(id) => {
+                let obj = self.terms.intern_object(Object::External(*id));
+                self.terms.addr(obj, off)
+            }
+        }
+    }
+
+    fn bits(&self, value: ValueId) -> u32 {
+        match self.function.values[value].ty {
+            Ty::Int(bits) => bits,
+            _ => 64,
+        }
+    }
+
+    /// Runs a block; the states that leave it, with where they go, are added to `leaving`.
+    pub(crate) fn run_block(&mut self, block: BlockId, state: State, leaving: &mut Vec<(BlockId, State)>) {
+        let range = self.function.blocks[block];
+        self.block = block;
+        let mut open: Vec<(State, u32)> = vec![(state, range.first.0)];
+        while let Some((mut state, mut at)) = open.pop() {
+            while at < range.end.0 {
+                let id = InstId(at);
+                let inst = &self.function.insts[id];
+                at += 1;
+                if inst.op.is_terminator() {
+                    self.terminate(state, id, inst, leaving);
+                    break;
+                }
+                if let Op::Call(call) = &inst.op {
+                    let mut states = self.call(state, id, inst, call);
+                    let Some(first) = states.pop() else { break };
+                    open.extend(states.into_iter().map(|other| (other, at)));
+                    state = first;
+                } else if !self.step(&mut state, id, inst) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, state: &mut State, inst: &Inst, term: TermId) {
+        if let Some(result) = inst.result {
+            state.bind(result, term);
+        }
+    }
+
+    /// `false`: the path ends here.
+    fn step(&mut self, state: &mut State, id: InstId, inst: &Inst) -> bool {
+        match &inst.op {
+            Op::Alloca { .. } => {
+                let obj = self.terms.intern_object(Object::Stack(id));
+                let term = self.terms.addr(obj, 0);
+                self.set(state, inst, term);
+            }
+            Op::Load { ptr } => {
+                let ptr = self.operand(state, *ptr);
+                if !self.touch(state, ptr, id, Use::Read) {
+                    return false;
+                }
+                let ty = inst.result.map_or(Ty::Void, |result| self.function.values[result].ty);
+                let term = self.load_from(state, ptr, ty, id);
+                self.set(state, inst, term);
+            }
+            Op::Store { ptr, value } => {
+                let term = self.operand(state, *value);
+                let ptr = self.operand(state, *ptr);
+                if !self.touch(state, ptr, id, Use::Write) {
+                    return false;
+                }
+                let ty = self.function.values[*value].ty;
+                self.store_to(state, ptr, ty, term, id);
+            }
+            Op::Offset { base, bytes, indices } => {
+                let base = self.operand(state, *base);
+                let mut term = base;
+                let mut sum = ZERO;
+                for &(index, scale) in indices {
+                    let index = self.operand(state, index);
+                    let scale = self.terms.int(scale);
+                    let scaled = self.terms.bin(caulk_ir::BinOp::Mul, index, scale);
+                    sum = self.terms.bin(caulk_ir::BinOp::Add, sum, scaled);
+                }
+                term = self.terms.elem(term, sum, *bytes);
+                self.set(state, inst, term);
+            }
+            Op::Cmp { op, a, b } => {
+                let (a, b) = (self.operand(state, *a), self.operand(state, *b));
+                let term = self.compare(state, *op, a, b);
+                self.set(state, inst, term);
+            }
+            Op::Bin { op, a, b } => {
+                let (a, b) = (self.operand(state, *a), self.operand(state, *b));
+                let term = self.terms.bin(*op, a, b);
+                self.set(state, inst, term);
+            }
+            Op::Cast { op, a } => {
+                let from = self.bits(*a);
+                let to = inst.result.map_or(64, |result| self.bits(result));
+                let a = self.operand(state, *a);
+                let term = self.terms.cast(*op, from, to, a);
+                self.set(state, inst, term);
+            }
+            Op::Select { cond, a, b } => {
+                let (cond, a, b) = (self.operand(state, *cond), self.operand(state, *a), self.operand(state, *b));
+                let term = match state.facts.known(&self.terms, cond) {
+                    Some(true) => a,
+                    Some(false) => b,
+                    None => self.terms.ite(cond, a, b),
+                };
+                self.set(state, inst, term);
+            }
+            Op::Phi { .. } => {}
+            Op::Copy { dst, src, len } => {
+                let (dst, src, len) = (self.operand(state, *dst), self.operand(state, *src), self.operand(state, *len));
+                if !self.touch(state, src, id, Use::Read) || !self.touch(state, dst, id, Use::Write) {
+                    return false;
+                }
+                let len = self.terms.as_int(len);
+                self.copy(state, dst, src, len, id);
+            }
+            Op::Fill { dst, byte, len } => {
+                let (dst, byte, len) =
+                    (self.operand(state, *dst), self.operand(state, *byte), self.operand(state, *len));
+                if !self.touch(state, dst, id, Use::Write) {
+                    return false;
+                }
+                let len = self.terms.as_int(len);
+                self.fill(state, dst, byte == ZERO, len, id);
+            }
+            Op::Extract { aggregate, offset } => {
+                let aggregate = self.operand(state, *aggregate);
+                let ty = inst.result.map_or(Ty::Void, |result| self.function.values[result].ty);
+                let part = self.terms.ptr_add(aggregate, *offset as i64);
+                let term = self.load_from(state, part, ty, id);
+                self.set(state, inst, term);
+            }
+            Op::Insert { aggregate, value, offset } => {
+                let old = self.operand(state, *aggregate);
+                let term = self.operand(state, *value);
+                let ty = self.function.values[*value].ty;
+                let obj = self.terms.intern_object(Object::Stack(id));
+                let place = self.terms.addr(obj, 0);
+                self.copy(state, place, old, None, id);
+                let part = self.terms.ptr_add(place, *offset as i64);
+                self.store_to(state, part, ty, term, id);
+                self.set(state, inst, place);
+            }
+            Op::Atomic { ptr, value } => {
+                let (ptr, value) = (self.operand(state, *ptr), self.operand(state, *value));
+                if !self.touch(state, ptr, id, Use::Write) {
+                    return false;
+                }
+                self.escape(state, value);
+                if let Some((obj, off)) = self.terms.pointee(ptr) {
+                    let unknown = self.terms.sym(id.0, 1);
+                    state.store(&self.terms, obj, off, 8, unknown);
+                }
+                let term = self.terms.sym(id.0, 0);
+                self.set(state, inst, term);
+            }
+            Op::VaArg { .. } => {
+                let term = self.terms.sym(id.0, 0);
+                self.set(state, inst, term);
+            }
+            Op::Opaque { operands, clobbers, .. } => {
+                for &operand in operands {
+                    let term = self.operand(state, operand);
+                    if *clobbers || !self.terms.mentions(term).is_empty() {
+                        self.escape(state, term);
+                        self.clobber(state, term, id);
+                    }
+                }
+                let term = self.terms.sym(id.0, 0);
+                self.set(state, inst, term);
+            }
+            Op::Bind { var, .. } => {
+                let var = *var;
+                self.report_lost(state, id, Loss::Overwritten, |engine, obj, _| engine.is_held_by(obj, var));
+            }
+            Op::Call(_)
+            | Op::Return { .. }
+            | Op::Jump { .. }
+            | Op::Branch { .. }
+            | Op::Switch { .. }
+            | Op::IndirectJump { .. }
+            | Op::Unreachable => {}
+        }
+        true
+    }
+
+    /// Is this one of the variables that the allocated pointer was put into?
+    fn is_held_by(&self, obj: ObjId, var: caulk_ir::VarId) -> bool {
+        let Object::Heap { site, .. } = *self.terms.object(obj) else { return false };
+        let Some(result) = self.function.insts[site].result else { return false };
+        self.function
+            .insts
+            .iter()
+            .any(|inst| matches!(inst.op, Op::Bind { var: bound, value } if bound == var && value == result))
+    }
+
+    /// Reads a value of the type; aggregates become hidden slots.
+    pub(crate) fn load_from(&mut self, state: &mut State, ptr: TermId, ty: Ty, id: InstId) -> TermId {
+        if let Ty::Aggregate(bytes) = ty {
+            let obj = self.terms.intern_object(Object::Stack(id));
+            let place = self.terms.addr(obj, 0);
+            self.copy(state, place, ptr, Some(bytes as i64), id);
+            return place;
+        }
+        let Some((obj, off)) = self.terms.pointee(ptr) else { return self.terms.sym(id.0, 0) };
+        let term = state.load(&mut self.terms, obj, off, size_of(ty));
+        if let Term::Content { obj: of, off: Off::At(at), epoch: 0 } = *self.terms.get(term)
+            && of == obj
+            && let Object::Global(global) = *self.terms.object(obj)
+            && self.program.global(global).is_const
+        {
+            return self.initial(global, at).unwrap_or(ZERO);
+        }
+        term
+    }
+
+    /// What a global's initialiser holds at an offset; `None` where it says nothing.
+    pub(crate) fn initial(&mut self, global: caulk_ir::GlobalId, at: i64) -> Option<TermId> {
+        let (unit, _) = self.program.globals[global];
+        let program = self.program;
+        let init = program.global(global).init.iter().find(|init| init.offset as i64 == at)?;
+        match init.value {
+            InitValue::Int(value, _) => Some(self.terms.int(value)),
+            InitValue::Address(symbol, off) => match program.target(unit, symbol) {
+                Target::Functions(all) if all.len() == 1 => Some(self.terms.func(all[0])),
+                Target::Globals(all) if !all.is_empty() => {
+                    let obj = self.terms.intern_object(Object::Global(all[0]));
+                    Some(self.terms.addr(obj, off))
+                }
+                Target::Extern(id) => {
+                    let obj = self.terms.intern_object(Object::External(*id));
+                    Some(self.terms.addr(obj, off))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    pub(crate) fn store_to(&mut self, state: &mut State, ptr: TermId, ty: Ty, term: TermId, id: InstId) {
+        if let Ty::Aggregate(bytes) = ty {
+            self.copy(state, ptr, term, Some(bytes as i64), id);
+            return;
+        }
+        let Some((obj, off)) = self.terms.pointee(ptr) else {
+            self.escape(state, term);
+            return;
+        };
+        let overwrites = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_ok_and(|at| {
+            let old = state.cells[at].1.term;
+            !self.terms.mentions(old).is_empty() || matches!(self.terms.get(old), Term::Content { .. } | Term::Param(_))
+        }) || state.objs.iter().any(|(_, known)| known.owned);
+        state.store(&self.terms, obj, off, size_of(ty), term);
+        for held in self.terms.mentions(term).to_vec() {
+            state.record(Event::Store { inst: id, obj: held });
+            if let Some(entry) = state.obj_mut(held) {
+                entry.touched = Some(id);
+            }
+        }
+        if self.is_shared(state, obj) {
+            state.version = id.0 + 1;
+        }
+        if overwrites {
+            self.collect_within(state, id);
+        }
+    }
+
+    /// A reference may have been destroyed by this very instruction. Values that are still needed in
+    /// this block keep theirs.
+    pub(crate) fn collect_within(&mut self, state: &mut State, id: InstId) {
+        self.collect(state, Some(id), None);
+    }
+
+    /// Can others see what is written there?
+    fn is_shared(&self, state: &State, obj: ObjId) -> bool {
+        match self.terms.object(obj) {
+            Object::Stack(_) => false,
+            Object::Heap { .. } => state.obj(obj).is_some_and(|known| known.escaped),
+            _ => true,
+        }
+    }
+
+    pub(crate) fn copy(&mut self, state: &mut State, dst: TermId, src: TermId, len: Option<i64>, id: InstId) {
+        let (Some((to, to_off)), Some((from, from_off))) = (self.terms.pointee(dst), self.terms.pointee(src)) else {
+            return;
+        };
+        let (Off::At(to_at), Off::At(from_at)) = (to_off, from_off) else {
+            let held: Vec<TermId> = state.cells_of(from).map(|entry| entry.1.term).chain(state.weak_of(from)).collect();
+            for term in held {
+                if !self.terms.mentions(term).is_empty() {
+                    state.add_weak(to, term);
+                }
+            }
+            return;
+        };
+        let inside = |at: i64| len.is_none_or(|len| at < from_at.saturating_add(len)) && at >= from_at;
+        let moved: Vec<(i64, TermId, u64)> = state
+            .cells_of(from)
+            .filter_map(|((_, off), cell)| match off {
+                Off::At(at) if inside(*at) => Some((*at, cell.term, cell.size)),
+                _ => None,
+            })
+            .collect();
+        let weak: Vec<TermId> = state.weak_of(from).collect();
+        let end = len.map_or(i64::MAX, |len| to_at.saturating_add(len));
+        state.cells.retain(|((obj, off), _)| *obj != to || !matches!(off, Off::At(at) if *at >= to_at && *at < end));
+        for (at, term, size) in moved {
+            state.store(&self.terms, to, Off::At(at - from_at + to_at), size, term);
+        }
+        for term in weak {
+            state.add_weak(to, term);
+        }
+        let zeroed = state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0;
+        if zeroed && matches!(self.terms.object(to), Object::Stack(_)) {
+            let family = self.memory;
+            state.obj_entry(to, family).zeroed = true;
+        } else {
+            put(&mut state.epochs, to, id.0 + 1);
+        }
+        if self.is_shared(state, to) {
+            state.version = id.0 + 1;
+        }
+        self.collect_within(state, id);
+    }
+
+    fn fill(&mut self, state: &mut State, dst: TermId, zero: bool, len: Option<i64>, id: InstId) {
+        let Some((obj, off)) = self.terms.pointee(dst) else { return };
+        let Off::At(at) = off else { return };
+        let end = len.map_or(i64::MAX, |len| at.saturating_add(len));
+        state.cells.retain(|((of, off), _)| *of != obj || !matches!(off, Off::At(o) if *o >= at && *o < end));
+        let local = matches!(self.terms.object(obj), Object::Stack(_) | Object::Heap { older: false, .. });
+        if zero && at == 0 && local {
+            let from = state.weak.partition_point(|entry| entry.0 < obj);
+            let to = state.weak.partition_point(|entry| entry.0 <= obj);
+            state.weak.drain(from..to);
+            let family = self.memory;
+            if let Object::Stack(_) = self.terms.object(obj) {
+                state.set_obj(obj, ObjState { zeroed: true, ..ObjState::input(family) });
+            } else if let Some(known) = state.obj_mut(obj) {
+                known.zeroed = true;
+            }
+            state.epochs.retain(|entry| entry.0 != obj);
+        } else if zero && len.is_some_and(|len| len <= 256) {
+            // Fields of someone else's struct: remember the zeros where pointers may lie.
+            let mut field = (at + 7) & !7;
+            while field + 8 <= end {
+                state.store(&self.terms, obj, Off::At(field), 8, ZERO);
+                field += 8;
+            }
+        } else {
+            put(&mut state.epochs, obj, id.0 + 1);
+        }
+        if self.is_shared(state, obj) {
+            state.version = id.0 + 1;
+        }
+        self.collect_within(state, id);
+    }
+
+    /// Compares with what the state knows of the objects.
+    pub(crate) fn compare(&mut self, state: &State, op: CmpOp, a: TermId, b: TermId) -> TermId {
+        let (a, b) = if self.terms.as_int(a).is_some()
+            && self.terms.as_int(b).is_none()
+            && matches!(op, CmpOp::Eq | CmpOp::Ne)
+        {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        let equality = matches!(op, CmpOp::Eq | CmpOp::Ne);
+        if equality && a != b {
+            let differ = match (self.block_of(a), self.block_of(b)) {
+                (Some(x), Some(y)) if x != y => true,
+                (Some(x), None) => self.cannot_equal(state, x, b),
+                (None, Some(y)) => self.cannot_equal(state, y, a),
+                _ => false,
+            };
+            if differ {
+                return if op == CmpOp::Eq { ZERO } else { crate::term::ONE };
+            }
+        }
+        self.terms.cmp(op, a, b)
+    }
+
+    /// The object whose address the term is, if it is a local or an allocated one.
+    fn block_of(&self, term: TermId) -> Option<ObjId> {
+        match *self.terms.get(term) {
+            Term::Addr { obj, .. }
+                if matches!(self.terms.object(obj), Object::Heap { older: false, .. } | Object::Stack(_)) =>
+            {
+                Some(obj)
+            }
+            _ => None,
+        }
+    }
+
+    /// A new block is none of those that were there before it.
+    fn cannot_equal(&self, state: &State, obj: ObjId, other: TermId) -> bool {
+        if let Some(known) = state.obj(obj)
+            && (known.status.may(Status::FAILED) || self.models.families[known.family].is_integer)
+        {
+            return false;
+        }
+        match *self.terms.get(other) {
+            Term::Int(0) | Term::Func(_) | Term::Param(_) => true,
+            Term::Content { epoch: 0, .. } => true,
+            Term::Addr { obj: of, .. } => of != obj,
+            _ => false,
+        }
+    }
+
+    /// The truth of a condition becomes a fact. `false`: it cannot be.
+    pub(crate) fn assume(&mut self, state: &mut State, cond: TermId, truth: bool, at: InstId) -> bool {
+        if let Term::Cmp(op, a, b) = *self.terms.get(cond)
+            && let Some(k) = self.terms.as_int(b)
+            && let Term::Addr { obj, off: 0 } = *self.terms.get(a)
+            && matches!(self.terms.object(obj), Object::Heap { .. })
+            && let Some(known) = state.obj(obj).copied()
+        {
+            let op = if truth { op } else { crate::term::negate(op) };
+            let integer = self.models.families[known.family].is_integer;
+            let on_failure = crate::term::fold_cmp(op, known.failure, k);
+            // A valid pointer is anything but 0 and -1; a valid handle is not negative.
+            let (may_hold, may_not) = if integer {
+                let range = crate::facts::Range::between(0, i64::MAX);
+                match op {
+                    CmpOp::Eq => (!range.excludes(k), true),
+                    CmpOp::Ne => (true, !range.excludes(k)),
+                    CmpOp::Sgt => (true, k >= 0),
+                    CmpOp::Sge => (true, k > 0),
+                    CmpOp::Slt => (k > 0, true),
+                    CmpOp::Sle => (k >= 0, true),
+                    _ => (true, true),
+                }
+            } else {
+                match op {
+                    CmpOp::Eq => (k != 0 && k != -1, true),
+                    CmpOp::Ne => (true, k != 0 && k != -1),
+                    _ => (true, true),
+                }
+            };
+            let _ = may_not;
+            let may_fail = known.status.may(Status::FAILED);
+            return match (may_hold, may_fail && on_failure) {
+                (true, true) => true,
+                (true, false) => {
+                    if let Some(entry) = state.obj_mut(obj) {
+                        entry.status = known.status.without(Status::FAILED);
+                    }
+                    true
+                }
+                (false, true) => {
+                    let value = self.terms.int(known.failure);
+                    state.record(Event::Failed { inst: at, obj });
+                    state.fail(&mut self.terms, obj, value);
+                    true
+                }
+                (false, false) => false,
+            };
+        }
+        state.facts.assume(&mut self.terms, cond, truth)
+    }
+
+    fn terminate(&mut self, mut state: State, id: InstId, inst: &Inst, leaving: &mut Vec<(BlockId, State)>) {
+        match &inst.op {
+            Op::Return { value } => {
+                let result = value.map(|value| self.operand(&state, value));
+                self.exit(state, result, id);
+            }
+            Op::Jump { to } => leaving.push((*to, state)),
+            Op::Branch { cond, then, els } => {
+                let cond = self.operand(&state, *cond);
+                let mut other = state.clone();
+                if self.assume(&mut state, cond, true, id) {
+                    state.record(Event::Branch { inst: id, to: *then, first: true });
+                    leaving.push((*then, state));
+                }
+                if self.assume(&mut other, cond, false, id) {
+                    other.record(Event::Branch { inst: id, to: *els, first: false });
+                    leaving.push((*els, other));
+                }
+            }
+            Op::Switch { value, cases, default } => {
+                let value = self.operand(&state, *value);
+                let mut rest = state.clone();
+                let mut by_target: Vec<(BlockId, SmallVec<[i64; 4]>)> = Vec::new();
+                for case in cases {
+                    match by_target.iter_mut().find(|entry| entry.0 == case.to) {
+                        Some(entry) => entry.1.push(case.value),
+                        None => by_target.push((case.to, SmallVec::from_iter([case.value]))),
+                    }
+                }
+                for (to, values) in by_target {
+                    let mut next = state.clone();
+                    let mut possible = true;
+                    if let [only] = values.as_slice() {
+                        let k = self.terms.int(*only);
+                        let cond = self.terms.cmp(CmpOp::Eq, value, k);
+                        possible = self.assume(&mut next, cond, true, id);
+                    } else {
+                        let (lo, hi) = (values.iter().min().copied(), values.iter().max().copied());
+                        if let (Some(lo), Some(hi)) = (lo, hi) {
+                            let known = state.facts.range(&self.terms, value);
+                            possible = values.iter().any(|value| !known.excludes(*value));
+                            if self.terms.as_int(value).is_none() {
+                                possible &= next.facts.narrow(value, &crate::facts::Range::between(lo, hi));
+                            }
+                        }
+                    }
+                    if possible {
+                        next.record(Event::Branch { inst: id, to, first: true });
+                        leaving.push((to, next));
+                    }
+                }
+                let mut possible = true;
+                for case in cases {
+                    let k = self.terms.int(case.value);
+                    let cond = self.terms.cmp(CmpOp::Eq, value, k);
+                    possible = possible && self.assume(&mut rest, cond, false, id);
+                }
+                if possible {
+                    rest.record(Event::Branch { inst: id, to: *default, first: false });
+                    leaving.push((*default, rest));
+                }
+            }
+            Op::IndirectJump { targets, .. } => {
+                for &to in targets {
+                    leaving.push((to, state.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+}

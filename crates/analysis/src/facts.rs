@@ -1,0 +1,498 @@
+//! What a path knows about its values: an interval and excluded values for each
+//! term, and comparisons between terms. Contradictions are found in passing; no
+//! solver is asked here.
+
+use caulk_ir::{BinOp, CastOp, CmpOp};
+use smallvec::SmallVec;
+
+use crate::object::Object;
+use crate::term::{Term, TermId, Terms, ZERO, fold_cmp, negate};
+
+/// An interval with holes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    pub lo: i64,
+    pub hi: i64,
+    pub not: SmallVec<[i64; 2]>,
+}
+
+impl Range {
+    pub fn full() -> Self {
+        Self::between(i64::MIN, i64::MAX)
+    }
+
+    /// Anything but this value.
+    pub fn except(value: i64) -> Self {
+        let mut range = Self::full();
+        range.not.push(value);
+        range
+    }
+
+    pub fn point(value: i64) -> Self {
+        Self { lo: value, hi: value, not: SmallVec::new() }
+    }
+
+    pub fn between(lo: i64, hi: i64) -> Self {
+        Self { lo, hi, not: SmallVec::new() }
+    }
+
+    pub fn constant(&self) -> Option<i64> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lo > self.hi
+    }
+
+    fn is_full(&self) -> bool {
+        self.lo == i64::MIN && self.hi == i64::MAX && self.not.is_empty()
+    }
+
+    pub fn excludes(&self, value: i64) -> bool {
+        value < self.lo || value > self.hi || self.not.contains(&value)
+    }
+
+    fn exclude(&mut self, value: i64) {
+        if value == self.lo && value == self.hi {
+            (self.lo, self.hi) = (1, 0);
+        } else if value == self.lo {
+            self.lo += 1;
+        } else if value == self.hi {
+            self.hi -= 1;
+        } else if !self.excludes(value) && self.not.len() < 6 {
+            self.not.push(value);
+            self.not.sort_unstable();
+        }
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        while self.lo < self.hi && self.not.contains(&self.lo) {
+            self.lo += 1;
+        }
+        while self.lo < self.hi && self.not.contains(&self.hi) {
+            self.hi -= 1;
+        }
+        if self.lo == self.hi && self.not.contains(&self.lo) {
+            (self.lo, self.hi) = (1, 0);
+        }
+        let (lo, hi) = (self.lo, self.hi);
+        self.not.retain(|value| *value > lo && *value < hi);
+    }
+
+    fn meet(&mut self, other: &Range) {
+        self.lo = self.lo.max(other.lo);
+        self.hi = self.hi.min(other.hi);
+        for &value in &other.not {
+            if self.not.len() < 6 && !self.not.contains(&value) {
+                self.not.push(value);
+            }
+        }
+        self.not.sort_unstable();
+        self.shrink();
+    }
+
+    fn join(&self, other: &Range) -> Range {
+        let mut not: SmallVec<[i64; 2]> = SmallVec::new();
+        for &value in self.not.iter().chain(&other.not) {
+            if self.excludes(value) && other.excludes(value) && !not.contains(&value) {
+                not.push(value);
+            }
+        }
+        let mut joined = Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), not };
+        // The gap between the two often holds the one value that matters: null.
+        if self.excludes(0) && other.excludes(0) && joined.lo < 0 && joined.hi > 0 && !joined.not.contains(&0) {
+            joined.not.push(0);
+        }
+        joined.not.sort_unstable();
+        joined.shrink();
+        joined
+    }
+
+    /// The smallest range that holds both.
+    pub fn hull(a: &Range, b: &Range) -> Range {
+        a.join(b)
+    }
+
+    fn shifted(&self, by: i64) -> Range {
+        let shift = |value: i64| if value == i64::MIN || value == i64::MAX { value } else { value.saturating_add(by) };
+        Range { lo: shift(self.lo), hi: shift(self.hi), not: self.not.iter().map(|v| v.saturating_add(by)).collect() }
+    }
+}
+
+/// The facts of one path. Both lists are sorted by term.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Facts {
+    pub ranges: Vec<(TermId, Range)>,
+    /// `Eq`, `Slt`, `Ult` and floating comparisons between terms, and whether they hold.
+    pub atoms: Vec<(TermId, bool)>,
+}
+
+impl Facts {
+    pub fn range(&self, terms: &Terms, id: TermId) -> Range {
+        self.range_within(terms, id, 6)
+    }
+
+    fn range_within(&self, terms: &Terms, id: TermId, depth: u32) -> Range {
+        if let Some(value) = terms.as_int(id) {
+            return Range::point(value);
+        }
+        let mut range = match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
+            Ok(at) => self.ranges[at].1.clone(),
+            Err(_) => Range::full(),
+        };
+        if depth == 0 {
+            return range;
+        }
+        match *terms.get(id) {
+            Term::Cmp(..) => {
+                range.meet(&Range::between(0, 1));
+                if let Some(truth) = self.known(terms, id) {
+                    range.meet(&Range::point(i64::from(truth)));
+                }
+            }
+            Term::Bin(BinOp::Add, a, k) => {
+                if let Some(k) = terms.as_int(k) {
+                    range.meet(&self.range_within(terms, a, depth - 1).shifted(k));
+                }
+            }
+            Term::Bin(BinOp::And, a, b) => {
+                let top = |r: Range| if r.lo >= 0 { r.hi } else { i64::MAX };
+                let (ra, rb) = (self.range_within(terms, a, depth - 1), self.range_within(terms, b, depth - 1));
+                if ra.lo >= 0 || rb.lo >= 0 {
+                    range.meet(&Range::between(0, top(ra).min(top(rb))));
+                }
+            }
+            Term::Bin(BinOp::Or, a, b) => {
+                let (ra, rb) = (self.range_within(terms, a, depth - 1), self.range_within(terms, b, depth - 1));
+                if ra.excludes(0) || rb.excludes(0) {
+                    range.exclude(0);
+                }
+                if ra.lo >= 0 && rb.lo >= 0 {
+                    range.meet(&Range::between(0, i64::MAX));
+                }
+            }
+            Term::Cast(CastOp::ZExt, bits, a) => {
+                let inner = self.range_within(terms, a, depth - 1);
+                if inner.lo >= 0 {
+                    range.meet(&inner);
+                } else {
+                    if bits < 63 {
+                        range.meet(&Range::between(0, (1i64 << bits) - 1));
+                    }
+                    if inner.excludes(0) {
+                        range.exclude(0);
+                    }
+                }
+            }
+            Term::Ite(_, a, b) => {
+                let (ra, rb) = (self.range_within(terms, a, depth - 1), self.range_within(terms, b, depth - 1));
+                range.meet(&ra.join(&rb));
+            }
+            Term::Addr { obj, .. } => match terms.object(obj) {
+                // Heap objects are the state's business: their allocation may have failed.
+                Object::Heap { .. } => {}
+                _ => range.exclude(0),
+            },
+            Term::Elem { .. } | Term::Func(_) => range.exclude(0),
+            _ => {}
+        }
+        range
+    }
+
+    /// Is a comparison known to hold or not to hold?
+    pub fn known(&self, terms: &Terms, cond: TermId) -> Option<bool> {
+        let Term::Cmp(op, a, b) = *terms.get(cond) else {
+            let range = self.range(terms, cond);
+            return if range.constant() == Some(0) {
+                Some(false)
+            } else if range.excludes(0) {
+                Some(true)
+            } else {
+                None
+            };
+        };
+        if let Ok(at) = self.atoms.binary_search_by_key(&cond, |atom| atom.0) {
+            return Some(self.atoms[at].1);
+        }
+        if op == CmpOp::Float {
+            return None;
+        }
+        for &(atom, truth) in &self.atoms {
+            if let Term::Cmp(known, x, y) = *terms.get(atom)
+                && let Some(answer) = implied(known, truth, x == a && y == b, x == b && y == a, op)
+            {
+                return Some(answer);
+            }
+        }
+        let (ra, rb) = (self.range_within(terms, a, 4), self.range_within(terms, b, 4));
+        decide(op, &ra, &rb)
+    }
+
+    /// Adds what the truth of `cond` implies. `false`: contradiction.
+    pub fn assume(&mut self, terms: &mut Terms, cond: TermId, truth: bool) -> bool {
+        self.assume_within(terms, cond, truth, 8)
+    }
+
+    fn assume_within(&mut self, terms: &mut Terms, cond: TermId, truth: bool, depth: u32) -> bool {
+        if let Some(known) = self.known(terms, cond) {
+            return known == truth;
+        }
+        if depth == 0 {
+            return true;
+        }
+        match *terms.get(cond) {
+            Term::Cmp(op, a, b) => {
+                let (op, truth_op) = if truth { (op, op) } else { (op, negate(op)) };
+                if op == CmpOp::Float {
+                    self.add_atom(cond, truth);
+                    return true;
+                }
+                if let Some(k) = terms.as_int(b) {
+                    return self.restrict(terms, a, truth_op, k, depth - 1);
+                }
+                if let Some(k) = terms.as_int(a) {
+                    return self.restrict(terms, b, swapped(truth_op), k, depth - 1);
+                }
+                self.add_atom(cond, truth);
+                let (ra, rb) = (self.range(terms, a), self.range(terms, b));
+                match truth_op {
+                    CmpOp::Eq => self.narrow(a, &rb) && self.narrow(b, &ra),
+                    CmpOp::Slt => {
+                        self.narrow(a, &Range::between(i64::MIN, rb.hi.saturating_sub(1)))
+                            && self.narrow(b, &Range::between(ra.lo.saturating_add(1), i64::MAX))
+                    }
+                    CmpOp::Sle => {
+                        self.narrow(a, &Range::between(i64::MIN, rb.hi))
+                            && self.narrow(b, &Range::between(ra.lo, i64::MAX))
+                    }
+                    CmpOp::Sgt => {
+                        self.narrow(b, &Range::between(i64::MIN, ra.hi.saturating_sub(1)))
+                            && self.narrow(a, &Range::between(rb.lo.saturating_add(1), i64::MAX))
+                    }
+                    CmpOp::Sge => {
+                        self.narrow(b, &Range::between(i64::MIN, ra.hi))
+                            && self.narrow(a, &Range::between(rb.lo, i64::MAX))
+                    }
+                    CmpOp::Ne => {
+                        let mut ok = true;
+                        if let Some(k) = rb.constant() {
+                            ok &= self.restrict(terms, a, CmpOp::Ne, k, depth - 1);
+                        }
+                        if let Some(k) = ra.constant() {
+                            ok &= self.restrict(terms, b, CmpOp::Ne, k, depth - 1);
+                        }
+                        ok
+                    }
+                    _ => true,
+                }
+            }
+            _ => {
+                let op = if truth { CmpOp::Ne } else { CmpOp::Eq };
+                self.restrict(terms, cond, op, 0, depth - 1)
+            }
+        }
+    }
+
+    /// `id op k` holds.
+    fn restrict(&mut self, terms: &mut Terms, id: TermId, op: CmpOp, k: i64, depth: u32) -> bool {
+        let mut range = self.range(terms, id);
+        match op {
+            CmpOp::Eq => range.meet(&Range::point(k)),
+            CmpOp::Ne => range.exclude(k),
+            CmpOp::Slt => range.meet(&Range::between(i64::MIN, k.saturating_sub(1))),
+            CmpOp::Sle => range.meet(&Range::between(i64::MIN, k)),
+            CmpOp::Sgt => range.meet(&Range::between(k.saturating_add(1), i64::MAX)),
+            CmpOp::Sge => range.meet(&Range::between(k, i64::MAX)),
+            CmpOp::Ult if k > 0 => range.meet(&Range::between(0, k - 1)),
+            CmpOp::Ule if k >= 0 => range.meet(&Range::between(0, k)),
+            CmpOp::Ugt if k >= 0 => {
+                if range.lo >= 0 {
+                    range.meet(&Range::between(k.saturating_add(1), i64::MAX));
+                }
+                range.exclude(0);
+            }
+            CmpOp::Uge if k > 0 => {
+                if range.lo >= 0 {
+                    range.meet(&Range::between(k, i64::MAX));
+                }
+                range.exclude(0);
+            }
+            _ => return true,
+        }
+        if range.is_empty() {
+            return false;
+        }
+        let constant = range.constant();
+        let nonzero = range.excludes(0);
+        self.set(id, range);
+        if depth == 0 {
+            return true;
+        }
+        // What the parts of the term must then be.
+        match (terms.get(id).clone(), constant) {
+            (Term::Bin(BinOp::Or, a, b), Some(0)) => {
+                self.restrict(terms, a, CmpOp::Eq, 0, depth - 1) && self.restrict(terms, b, CmpOp::Eq, 0, depth - 1)
+            }
+            (Term::Bin(BinOp::And, a, b), _) if nonzero && (is_bool(terms, a) && is_bool(terms, b)) => {
+                self.assume_within(terms, a, true, depth - 1) && self.assume_within(terms, b, true, depth - 1)
+            }
+            (Term::Bin(BinOp::Add, a, c), _) if terms.as_int(c).is_some() => {
+                let c = terms.as_int(c).unwrap_or(0);
+                match k.checked_sub(c) {
+                    Some(k) => self.restrict(terms, a, op, k, depth - 1),
+                    None => true,
+                }
+            }
+            (Term::Cast(CastOp::ZExt, _, a), _) if matches!(op, CmpOp::Eq | CmpOp::Ne) && k == 0 => {
+                self.restrict(terms, a, op, 0, depth - 1)
+            }
+            (Term::Cmp(..), Some(value)) => self.assume_within(terms, id, value != 0, depth - 1),
+            (Term::Ite(cond, a, b), _) => {
+                let range = self.range(terms, id);
+                let (ra, rb) = (self.range(terms, a), self.range(terms, b));
+                let fits = |r: &Range| {
+                    let mut both = range.clone();
+                    both.meet(r);
+                    !both.is_empty()
+                };
+                match (fits(&ra), fits(&rb)) {
+                    (true, false) => self.assume_within(terms, cond, true, depth - 1),
+                    (false, true) => self.assume_within(terms, cond, false, depth - 1),
+                    (false, false) => false,
+                    (true, true) => true,
+                }
+            }
+            _ => true,
+        }
+    }
+
+    /// `id` lies in `range`. `false`: contradiction.
+    pub fn narrow(&mut self, id: TermId, range: &Range) -> bool {
+        let mut both = match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
+            Ok(at) => self.ranges[at].1.clone(),
+            Err(_) => Range::full(),
+        };
+        both.meet(range);
+        if both.is_empty() {
+            return false;
+        }
+        self.set(id, both);
+        true
+    }
+
+    fn set(&mut self, id: TermId, range: Range) {
+        match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
+            Ok(at) => self.ranges[at].1 = range,
+            Err(_) if range.is_full() || id == ZERO => {}
+            Err(at) => self.ranges.insert(at, (id, range)),
+        }
+    }
+
+    fn add_atom(&mut self, cond: TermId, truth: bool) {
+        if let Err(at) = self.atoms.binary_search_by_key(&cond, |atom| atom.0) {
+            self.atoms.insert(at, (cond, truth));
+        }
+    }
+
+    /// What both paths know.
+    pub fn join(&self, terms: &Terms, other: &Facts) -> Facts {
+        let mut joined = Facts::default();
+        for (id, range) in &self.ranges {
+            let theirs = other.range(terms, *id);
+            let both = range.join(&theirs);
+            if !both.is_full() {
+                joined.ranges.push((*id, both));
+            }
+        }
+        for (id, range) in &other.ranges {
+            if self.ranges.binary_search_by_key(id, |entry| entry.0).is_err() {
+                let both = range.join(&self.range(terms, *id));
+                if !both.is_full() {
+                    joined.ranges.push((*id, both));
+                }
+            }
+        }
+        joined.ranges.sort_by_key(|entry| entry.0);
+        for atom in &self.atoms {
+            if other.atoms.binary_search(atom).is_ok() {
+                joined.atoms.push(*atom);
+            }
+        }
+        joined
+    }
+
+    /// Forgets facts about terms for which `keep` says no.
+    pub fn retain(&mut self, mut keep: impl FnMut(TermId) -> bool) {
+        self.ranges.retain(|(id, _)| keep(*id));
+        self.atoms.retain(|(id, _)| keep(*id));
+    }
+}
+
+fn is_bool(terms: &Terms, id: TermId) -> bool {
+    matches!(terms.get(id), Term::Cmp(..))
+}
+
+fn swapped(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Ult => CmpOp::Ugt,
+        CmpOp::Ule => CmpOp::Uge,
+        CmpOp::Ugt => CmpOp::Ult,
+        CmpOp::Uge => CmpOp::Ule,
+        CmpOp::Slt => CmpOp::Sgt,
+        CmpOp::Sle => CmpOp::Sge,
+        CmpOp::Sgt => CmpOp::Slt,
+        CmpOp::Sge => CmpOp::Sle,
+        CmpOp::Eq | CmpOp::Ne | CmpOp::Float => op,
+    }
+}
+
+/// What one known comparison of the same two terms says about another.
+fn implied(known: CmpOp, truth: bool, same: bool, crossed: bool, asked: CmpOp) -> Option<bool> {
+    if !same && !crossed {
+        return None;
+    }
+    let known = if truth { known } else { negate(known) };
+    let known = if crossed { swapped(known) } else { known };
+    if known == CmpOp::Float {
+        return None;
+    }
+    // Try both sides of each possible order; signed and unsigned are kept apart.
+    let signed = |op: CmpOp| matches!(op, CmpOp::Slt | CmpOp::Sle | CmpOp::Sgt | CmpOp::Sge);
+    let unsigned = |op: CmpOp| matches!(op, CmpOp::Ult | CmpOp::Ule | CmpOp::Ugt | CmpOp::Uge);
+    if (signed(known) && unsigned(asked)) || (unsigned(known) && signed(asked)) {
+        return None;
+    }
+    let mut answers = [(1, 2), (2, 2), (2, 1)].into_iter().filter(|&(x, y)| fold_cmp(known, x, y));
+    let first = answers.next().map(|(x, y)| fold_cmp(asked, x, y))?;
+    answers.all(|(x, y)| fold_cmp(asked, x, y) == first).then_some(first)
+}
+
+/// Does the comparison hold for every pair of values of the two ranges?
+fn decide(op: CmpOp, a: &Range, b: &Range) -> Option<bool> {
+    match op {
+        CmpOp::Eq => match (a.constant(), b.constant()) {
+            (Some(x), Some(y)) => Some(x == y),
+            (Some(x), None) if b.excludes(x) => Some(false),
+            (None, Some(y)) if a.excludes(y) => Some(false),
+            _ if a.hi < b.lo || b.hi < a.lo => Some(false),
+            _ => None,
+        },
+        CmpOp::Ne => decide(CmpOp::Eq, a, b).map(|truth| !truth),
+        CmpOp::Slt if a.hi < b.lo => Some(true),
+        CmpOp::Slt if a.lo >= b.hi => Some(false),
+        CmpOp::Sle if a.hi <= b.lo => Some(true),
+        CmpOp::Sle if a.lo > b.hi => Some(false),
+        CmpOp::Sgt | CmpOp::Sge => decide(swapped(op), b, a),
+        CmpOp::Ult | CmpOp::Ule | CmpOp::Ugt | CmpOp::Uge if a.lo >= 0 && b.lo >= 0 => {
+            let signed = match op {
+                CmpOp::Ult => CmpOp::Slt,
+                CmpOp::Ule => CmpOp::Sle,
+                CmpOp::Ugt => CmpOp::Sgt,
+                _ => CmpOp::Sge,
+            };
+            decide(signed, a, b)
+        }
+        _ => None,
+    }
+}

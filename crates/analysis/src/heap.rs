@@ -1,0 +1,363 @@
+//! What happens to objects: uses, releases, escapes, and the loss of the last reference.
+
+use caulk_base::FxHashSet;
+use caulk_ir::InstId;
+use caulk_models::FamilyId;
+
+use crate::engine::Engine;
+use crate::incident::{IncidentKind, Loss, NotHeap, Use};
+use crate::merge::{BLOCK_SITE, deref_depth};
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::State;
+use crate::term::{Term, TermId};
+use crate::trace::Event;
+
+/// Chains of pointers longer than this are not told apart any more.
+const MAX_DEPTH: u32 = 4;
+
+impl Engine<'_> {
+    /// The pointer is dereferenced. `false`: it is null, the path ends in a crash.
+    pub(crate) fn touch(&mut self, state: &mut State, ptr: TermId, at: InstId, how: Use) -> bool {
+        let Some((obj, _)) = self.terms.pointee(ptr) else {
+            return self.terms.as_int(ptr) != Some(0);
+        };
+        match *self.terms.object(obj) {
+            Object::Heap { .. } => {
+                let Some(&known) = state.obj(obj) else { return true };
+                if known.status.may(Status::FAILED) && known.status != Status::FAILED {
+                    if let Some(entry) = state.obj_mut(obj) {
+                        entry.status = known.status.without(Status::FAILED);
+                    }
+                }
+                if known.status.without(Status::FAILED) == Status::FREED && !self.models.families[known.family].opaque {
+                    self.report(IncidentKind::UseAfterFree(how), state, obj, known.family, at, None);
+                    return false;
+                }
+                if let Some(entry) = state.obj_mut(obj) {
+                    entry.touched = entry.touched.max(Some(at));
+                }
+                true
+            }
+            Object::Deref(base) => {
+                let family = self.memory;
+                if let Some(known) = state.obj(obj)
+                    && known.status == Status::FREED
+                {
+                    let family = known.family;
+                    self.report(IncidentKind::UseAfterFree(how), state, obj, family, at, None);
+                    return false;
+                }
+                if deref_depth(&self.terms, obj) <= MAX_DEPTH {
+                    state.obj_entry(obj, family).used = true;
+                }
+                let nonnull = crate::facts::Range::except(0);
+                let known = state.facts.range(&self.terms, base);
+                if known.constant() == Some(0) {
+                    return false;
+                }
+                known.excludes(0) || state.facts.narrow(base, &nonnull)
+            }
+            _ => true,
+        }
+    }
+
+    /// `ptr` is given to a releasing function of `family`. `false`: the path ends here.
+    pub(crate) fn release(&mut self, state: &mut State, ptr: TermId, family: FamilyId, at: InstId) -> bool {
+        let spec = &self.models.families[family];
+        if let Some(value) = self.terms.as_int(ptr) {
+            // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
+            return spec.is_integer || value == 0 || spec.is_memory;
+        }
+        // A value read from one of several places may be any of what lies there.
+        for candidate in state.candidates(&self.terms, ptr) {
+            for obj in self.terms.mentions(candidate).to_vec() {
+                if let Some(entry) = state.obj_mut(obj) {
+                    entry.status = entry.status.join(Status::FREED);
+                    entry.freed_at = entry.freed_at.or(Some(at));
+                }
+            }
+        }
+        let Some((obj, off)) = self.terms.pointee(ptr) else { return true };
+        match *self.terms.object(obj) {
+            Object::Heap { older, .. } => {
+                let Some(known) = state.obj(obj).copied() else { return true };
+                if known.retained > 0 {
+                    if let Some(entry) = state.obj_mut(obj) {
+                        entry.retained -= 1;
+                    }
+                    return true;
+                }
+                if older || off == crate::term::Off::Some {
+                    if let Some(entry) = state.obj_mut(obj) {
+                        entry.status = entry.status.join(Status::FREED);
+                        entry.freed_at = Some(at);
+                    }
+                    return true;
+                }
+                let bare = known.status.without(Status::FAILED);
+                if bare == Status::FREED {
+                    self.report(IncidentKind::DoubleFree, state, obj, known.family, at, None);
+                    return false;
+                }
+                if off != crate::term::Off::At(0) && !spec.is_integer && bare == Status::LIVE && !known.escaped {
+                    if matches!(off, crate::term::Off::At(_)) {
+                        self.report(IncidentKind::InvalidFree(NotHeap::Interior), state, obj, known.family, at, None);
+                        return false;
+                    }
+                } else if !self.models.compatible(known.family, family) && bare == Status::LIVE && !known.escaped {
+                    let kind = IncidentKind::Mismatched { allocated: known.family, released: family };
+                    self.report(kind, state, obj, known.family, at, None);
+                }
+                state.record(Event::Release { inst: at, obj });
+                if let Some(entry) = state.obj_mut(obj) {
+                    let failed = known.status.may(Status::FAILED);
+                    let freed = if bare.must(Status::LIVE) { Status::FREED } else { bare.join(Status::FREED) };
+                    entry.status = if failed { freed.join(Status::FAILED) } else { freed };
+                    entry.freed_at = Some(at);
+                    entry.touched = Some(at);
+                }
+                self.lose_contents(state, obj, at);
+                true
+            }
+            Object::Deref(base) => {
+                // Releasing a value of some loop round, or deep inside a structure: the structure is drained.
+                if self.is_loop_value(base) || deref_depth(&self.terms, obj) > MAX_DEPTH {
+                    self.drained = true;
+                }
+                let entry = state.obj_entry(obj, family);
+                let known = *entry;
+                if known.status == Status::FREED {
+                    if !matches!(off, crate::term::Off::At(0)) {
+                        return true;
+                    }
+                    self.report(IncidentKind::DoubleFree, state, obj, family, at, None);
+                    return false;
+                }
+                if let Some(entry) = state.obj_mut(obj) {
+                    entry.status = Status::FREED;
+                    entry.family = family;
+                    entry.freed_at = Some(at);
+                }
+                state.record(Event::Release { inst: at, obj });
+                self.lose_contents(state, obj, at);
+                true
+            }
+            Object::Stack(_) | Object::Global(_) | Object::External(_) | Object::Code(_) => {
+                if spec.is_memory && !spec.is_integer && matches!(off, crate::term::Off::At(_)) {
+                    let what = match self.terms.object(obj) {
+                        Object::Stack(_) => NotHeap::Stack,
+                        Object::Code(_) => NotHeap::Function,
+                        _ => NotHeap::Global,
+                    };
+                    self.report(IncidentKind::InvalidFree(what), state, obj, family, at, None);
+                    return false;
+                }
+                true
+            }
+        }
+    }
+
+    /// A released block no longer holds what lay in it.
+    fn lose_contents(&mut self, state: &mut State, obj: ObjId, at: InstId) {
+        let before = state.cells.len() + state.weak.len();
+        state.cells.retain(|((of, _), _)| *of != obj);
+        state.weak.retain(|(of, _)| *of != obj);
+        if state.cells.len() + state.weak.len() != before {
+            self.collect(state, Some(at), None);
+        }
+    }
+
+    fn is_loop_value(&self, term: TermId) -> bool {
+        self.terms.contains(term, &mut |part, _| match part {
+            Term::Sym { site, .. } => *site >= BLOCK_SITE,
+            Term::Content { epoch, .. } => *epoch >= BLOCK_SITE,
+            _ => false,
+        })
+    }
+
+    /// Someone we cannot see may keep the value, and everything reachable from it.
+    pub(crate) fn escape(&mut self, state: &mut State, term: TermId) {
+        let reached = self.reachable(state, [term]);
+        for (id, obj) in &mut state.objs {
+            if reached.contains(id) {
+                obj.escaped = true;
+                obj.status = obj.status.without(Status::FAILED).join(Status::LIVE);
+            }
+        }
+        if let Some((obj, _)) = self.terms.pointee(term)
+            && matches!(self.terms.object(obj), Object::Deref(_))
+        {
+            let family = self.memory;
+            state.obj_entry(obj, family).escaped = true;
+        }
+    }
+
+    /// All objects that can be reached from the terms through memory, themselves included.
+    pub(crate) fn reachable(&self, state: &State, roots: impl IntoIterator<Item = TermId>) -> FxHashSet<ObjId> {
+        let mut seen: FxHashSet<ObjId> = FxHashSet::default();
+        let mut open: Vec<ObjId> = Vec::new();
+        let add = |term: TermId, seen: &mut FxHashSet<ObjId>, open: &mut Vec<ObjId>| {
+            for &obj in self.terms.mentions(term) {
+                if seen.insert(obj) {
+                    open.push(obj);
+                }
+            }
+            let pointee = match *self.terms.get(term) {
+                Term::Addr { obj, .. } => Some(obj),
+                Term::Elem { base, .. } => match *self.terms.get(base) {
+                    Term::Addr { obj, .. } => Some(obj),
+                    _ => self.terms.known_deref(base),
+                },
+                Term::Int(_) => None,
+                _ => self.terms.known_deref(term),
+            };
+            if let Some(obj) = pointee
+                && seen.insert(obj)
+            {
+                open.push(obj);
+            }
+        };
+        for term in roots {
+            add(term, &mut seen, &mut open);
+        }
+        while let Some(obj) = open.pop() {
+            for (_, cell) in state.cells_of(obj) {
+                add(cell.term, &mut seen, &mut open);
+            }
+            for term in state.weak_of(obj) {
+                add(term, &mut seen, &mut open);
+            }
+            if let Object::Deref(base) = *self.terms.object(obj) {
+                add(base, &mut seen, &mut open);
+            }
+        }
+        seen
+    }
+
+    /// Marks objects without a reference as lost and forgets those that no longer matter.
+    /// `at`: the instruction that may have destroyed the last reference. `result`: the function
+    /// returns this, and its locals are gone.
+    pub(crate) fn collect(&mut self, state: &mut State, at: Option<InstId>, result: Option<Option<TermId>>) {
+        // Within a block only a loss matters; at its end also what can be forgotten.
+        let matters = |id: ObjId, obj: &ObjState| {
+            !obj.lost
+                && (obj.owned
+                    || (matches!(self.terms.object(id), Object::Heap { .. })
+                        && (at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE)))))
+        };
+        if !state.objs.iter().any(|(id, obj)| matters(*id, obj)) {
+            return;
+        }
+        let mut roots: Vec<TermId> = Vec::new();
+        match result {
+            Some(result) => roots.extend(result),
+            // The result of the instruction itself counts as held: it is about to be used.
+            None => roots.extend(
+                state
+                    .env
+                    .iter()
+                    .filter(|entry| {
+                        at.is_none_or(|at| {
+                            entry.0.0 > u32::MAX / 2
+                                || self.function.insts[at].result == Some(entry.0)
+                                || self.cfg.is_live_after(self.block, entry.0, at)
+                        })
+                    })
+                    .map(|entry| entry.1),
+            ),
+        }
+        let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
+            Object::Stack(_) => result.is_none(),
+            Object::Global(_) | Object::External(_) | Object::Code(_) => true,
+            Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
+            Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
+        };
+        for ((obj, _), cell) in &state.cells {
+            if visible(self, *obj) {
+                roots.push(cell.term);
+            }
+        }
+        for (obj, term) in &state.weak {
+            if visible(self, *obj) {
+                roots.push(*term);
+            }
+        }
+        // What a returned struct holds is returned.
+        if let Some(Some(term)) = result
+            && let Some((obj, _)) = self.terms.pointee(term)
+        {
+            roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
+        }
+        let root_terms: FxHashSet<TermId> = roots.iter().copied().collect();
+        let reached = self.reachable(state, roots);
+        let mut gone: Vec<ObjId> = Vec::new();
+        for (id, obj) in &mut state.objs {
+            let (is_heap, older) = match *self.terms.object(*id) {
+                Object::Heap { older, .. } => (true, older),
+                _ => (false, false),
+            };
+            if is_heap {
+                if reached.contains(id) || obj.lost {
+                    continue;
+                }
+                let live = obj.status.without(Status::FAILED) == Status::LIVE;
+                if live && !obj.escaped && !older {
+                    obj.lost = true;
+                    obj.lost_at = at;
+                } else {
+                    gone.push(*id);
+                }
+            } else if obj.owned && !obj.lost {
+                let Object::Deref(base) = *self.terms.object(*id) else { continue };
+                let held = root_terms.contains(&base)
+                    || state.cells.iter().any(|(_, cell)| cell.term == base)
+                    || root_terms.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
+                if !held && obj.status == Status::LIVE && !obj.escaped {
+                    obj.lost = true;
+                    obj.lost_at = at;
+                }
+            }
+        }
+        for obj in gone {
+            self.forget(state, obj);
+        }
+    }
+
+    /// Removes all trace of an object that nobody can reach.
+    fn forget(&mut self, state: &mut State, obj: ObjId) {
+        state.remove_obj(obj);
+        state.cells.retain(|((of, _), _)| *of != obj);
+        state.weak.retain(|(of, _)| *of != obj);
+        state.epochs.retain(|(of, _)| *of != obj);
+    }
+
+    /// Reports what was lost; the path comes to an end or begins again at `at`.
+    pub(crate) fn report_lost(
+        &mut self,
+        state: &mut State,
+        at: InstId,
+        loss: Loss,
+        which: impl Fn(&Self, ObjId, &ObjState) -> bool,
+    ) {
+        let lost: Vec<(ObjId, ObjState)> =
+            state.objs.iter().filter(|(id, obj)| obj.lost && which(self, *id, obj)).copied().collect();
+        for (id, obj) in lost {
+            let (at, loss) = match (obj.lost_at, self.is_ignored(id)) {
+                (Some(at), _) => (at, Loss::Overwritten),
+                (None, Some(call)) => (obj.touched.unwrap_or(call), Loss::Ignored),
+                (None, None) => (at, loss),
+            };
+            let kind =
+                if self.ends_program && loss == Loss::Return { IncidentKind::LeakAtExit } else { IncidentKind::Leak };
+            self.report(kind, state, id, obj.family, at, Some(loss));
+            self.forget(state, id);
+        }
+    }
+
+    /// The allocating call, if no variable ever held its result.
+    fn is_ignored(&self, obj: ObjId) -> Option<InstId> {
+        let Object::Heap { site, sub: 0, .. } = *self.terms.object(obj) else { return None };
+        let result = self.function.insts[site].result?;
+        (!self.named.contains(&result)).then_some(site)
+    }
+}

@@ -1,0 +1,89 @@
+//! Raw errors as the heap analysis meets them. The checkers turn them into findings.
+
+use caulk_ir::{FuncId, InstId};
+use caulk_models::FamilyId;
+use serde::{Deserialize, Serialize};
+
+use crate::term::TermId;
+use crate::trace::Event;
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum IncidentKind {
+    /// The last reference is gone and the block is still allocated.
+    Leak,
+    /// The same, but the program ends here.
+    LeakAtExit,
+    DoubleFree,
+    UseAfterFree(Use),
+    /// Released by a function of another family.
+    Mismatched {
+        allocated: FamilyId,
+        released: FamilyId,
+    },
+    InvalidFree(NotHeap),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Use {
+    Read,
+    Write,
+    Passed,
+    Returned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotHeap {
+    Stack,
+    Global,
+    Function,
+    Interior,
+}
+
+/// How the last reference went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Loss {
+    /// The function returned.
+    Return,
+    /// The variable or cell was overwritten, or its owner released, by the instruction `at`.
+    Overwritten,
+    /// Nobody ever took the result.
+    Ignored,
+}
+
+/// What the incident is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Subject {
+    /// Allocated by this instruction of the same function (itself, or in what it calls).
+    Allocated { site: InstId, sub: u32 },
+    /// What an input of the function points to, in words of access paths (`*arg0`, `arg0->buf`).
+    Input(String),
+}
+
+/// One error on one path of one function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    pub kind: IncidentKind,
+    pub function: FuncId,
+    pub subject: Subject,
+    pub family: FamilyId,
+    pub loss: Option<Loss>,
+    /// Where the error happens.
+    pub at: InstId,
+    /// The earlier release, for double frees and uses after free.
+    pub freed_at: Option<InstId>,
+    /// Ways there, shortest first; at least one.
+    pub paths: Vec<Vec<Event>>,
+    /// Passed to functions without model or body that we assumed only to look at it.
+    pub lent: bool,
+    /// The state's conditions, for the solver.
+    pub condition: Condition,
+}
+
+/// A conjunction, in terms that stand on their own.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Condition {
+    pub terms: Vec<crate::term::Term>,
+    /// Each term is non-zero (`true`) or zero.
+    pub conjuncts: Vec<(TermId, bool)>,
+}

@@ -1,0 +1,285 @@
+//! When two states meet: are they the same as far as memory errors are concerned,
+//! and what is left when they are made one.
+//!
+//! States whose *property* is equal (which objects exist in which state, who
+//! points to them, which flags have which constants) are merged; states that
+//! differ stay apart, with the branch conditions that tell them apart. That is
+//! what keeps `if (y) p = malloc(..); … if (y) free(p);` precise without
+//! following every path.
+
+use std::hash::{Hash, Hasher};
+
+use caulk_base::FxHasher;
+use caulk_ir::BlockId;
+
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::{Cell, State, put};
+use crate::term::{Off, Term, TermId, Terms};
+use crate::trace;
+
+/// Sites from here on are blocks (joins), below are instructions.
+pub const BLOCK_SITE: u32 = 0x4000_0000;
+
+pub fn block_site(block: BlockId) -> u32 {
+    BLOCK_SITE + block.0
+}
+
+/// How closely two states must agree to become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grain {
+    /// Objects, references and constants.
+    Fine,
+    /// Objects and references only.
+    Coarse,
+    /// Everything in one.
+    One,
+}
+
+/// States with equal keys may be merged.
+pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
+    let mut hasher = FxHasher::default();
+    if grain == Grain::One {
+        return 0;
+    }
+    for (id, obj) in &state.objs {
+        let matters = match terms.object(*id) {
+            Object::Heap { .. } => true,
+            Object::Deref(_) => obj.status != Status::LIVE && deref_depth(terms, *id) <= 2,
+            _ => obj.status != Status::LIVE,
+        };
+        if matters || obj.owned {
+            (id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
+        }
+    }
+    for (value, term) in &state.env {
+        let constant = grain == Grain::Fine && terms.as_int(*term).is_some();
+        if constant || !terms.mentions(*term).is_empty() {
+            (1u8, value, term).hash(&mut hasher);
+        }
+    }
+    for (place, cell) in &state.cells {
+        let constant = grain == Grain::Fine
+            && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
+        if constant || !terms.mentions(cell.term).is_empty() {
+            (2u8, place, cell.term).hash(&mut hasher);
+        }
+    }
+    for (obj, term) in &state.weak {
+        if !terms.mentions(*term).is_empty() {
+            (3u8, obj, term).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// How many pointers must be followed from a parameter or global to reach the object.
+pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
+    let mut depth = 0;
+    let mut at = obj;
+    while let Object::Deref(term) = terms.object(at) {
+        depth += 1;
+        match terms.get(*term) {
+            Term::Content { obj, .. } | Term::Addr { obj, .. } if depth < 16 => at = *obj,
+            _ => break,
+        }
+    }
+    depth
+}
+
+/// Makes one state of two that meet at `block`.
+pub fn join(terms: &mut Terms, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
+    let site = block_site(block);
+    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new };
+    joiner.run()
+}
+
+struct Joiner<'a> {
+    terms: &'a mut Terms,
+    site: u32,
+    /// Keep the union of the two ranges for a merged value.
+    hull: bool,
+    old: &'a State,
+    new: &'a State,
+}
+
+impl Joiner<'_> {
+    fn run(&mut self) -> State {
+        let (old, new) = (self.old, self.new);
+        let mut joined = State { facts: old.facts.join(self.terms, &new.facts), ..State::default() };
+        let mut blurred: Vec<ObjId> = Vec::new();
+
+        for &(value, mine) in &old.env {
+            if let Some(theirs) = new.value(value) {
+                let name = self.terms.sym(self.site, value.0);
+                let term = self.value(&mut joined, mine, theirs, name, &mut blurred);
+                joined.env.push((value, term));
+            }
+        }
+        for &((obj, off), mine) in &old.cells {
+            let theirs = new.load(self.terms, obj, off, mine.size);
+            self.cell(&mut joined, obj, off, mine.size, mine.term, theirs, &mut blurred);
+        }
+        for &((obj, off), theirs) in &new.cells {
+            if old.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err() {
+                let mine = old.load(self.terms, obj, off, theirs.size);
+                self.cell(&mut joined, obj, off, theirs.size, mine, theirs.term, &mut blurred);
+            }
+        }
+        joined.weak = old.weak.iter().chain(&new.weak).copied().collect();
+        joined.weak.sort_unstable();
+        joined.weak.dedup();
+
+        joined.epochs = old.epochs.clone();
+        for &(obj, epoch) in &new.epochs {
+            if old.epoch(obj) != epoch {
+                put(&mut joined.epochs, obj, self.site);
+            }
+        }
+        for &(obj, epoch) in &old.epochs {
+            if new.epoch(obj) != epoch {
+                put(&mut joined.epochs, obj, self.site);
+            }
+        }
+
+        joined.objs = self.objects(&mut blurred);
+        for obj in blurred {
+            if let Some(state) = joined.obj_mut(obj) {
+                state.escaped = true;
+            }
+        }
+        joined.version = if old.version == new.version { old.version } else { self.site };
+        joined.trace = trace::merge(&old.trace, &new.trace);
+        joined
+    }
+
+    fn objects(&mut self, blurred: &mut Vec<ObjId>) -> Vec<(ObjId, ObjState)> {
+        let mut all = self.old.objs.clone();
+        for &(id, theirs) in &self.new.objs {
+            match self.old.obj(id) {
+                Some(&mine) => put(&mut all, id, mine.join(theirs)),
+                None => put(&mut all, id, self.one_sided(id, theirs, blurred)),
+            }
+        }
+        for &(id, mine) in &self.old.objs {
+            if self.new.obj(id).is_none() {
+                put(&mut all, id, self.one_sided(id, mine, blurred));
+            }
+        }
+        all
+    }
+
+    /// An object that only one of the two paths knows.
+    fn one_sided(&self, id: ObjId, state: ObjState, blurred: &mut Vec<ObjId>) -> ObjState {
+        match self.terms.object(id) {
+            Object::Heap { .. } => {
+                blurred.push(id);
+                ObjState { status: state.status.join(Status::FAILED), ..state }
+            }
+            _ => state.join(ObjState { escaped: state.escaped, ..ObjState::input(state.family) }),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one cell, seen from two sides")]
+    fn cell(
+        &mut self,
+        joined: &mut State,
+        obj: ObjId,
+        off: Off,
+        size: u64,
+        mine: TermId,
+        theirs: TermId,
+        blurred: &mut Vec<ObjId>,
+    ) {
+        let name = self.terms.content(obj, off, self.site);
+        let term = self.value(joined, mine, theirs, name, blurred);
+        put(&mut joined.cells, (obj, off), Cell { term, size });
+    }
+
+    fn value(
+        &mut self,
+        joined: &mut State,
+        mine: TermId,
+        theirs: TermId,
+        name: TermId,
+        blurred: &mut Vec<ObjId>,
+    ) -> TermId {
+        if mine == theirs {
+            return mine;
+        }
+        let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
+        if held.is_empty() {
+            if self.hull && mine != name && theirs != name {
+                let range = {
+                    let a = self.old.facts.range(self.terms, mine);
+                    let b = self.new.facts.range(self.terms, theirs);
+                    crate::facts::Range::hull(&a, &b)
+                };
+                joined.facts.narrow(name, &range);
+            }
+            return name;
+        }
+        // The merged value still keeps its objects alive; it no longer says which one it is.
+        let nested = |id: TermId| matches!(self.terms.get(id), Term::Ite(..));
+        if nested(mine) || nested(theirs) {
+            if mine != name && self.terms.mentions(mine).len() >= held.len() {
+                blurred.extend(held);
+                return mine;
+            }
+            if self.terms.mentions(theirs).len() >= held.len() {
+                blurred.extend(held);
+                return theirs;
+            }
+        }
+        blurred.extend(held.iter().copied());
+        self.terms.ite(name, mine, theirs)
+    }
+}
+
+/// Equal in everything but the way that led here.
+pub fn same(a: &State, b: &State) -> bool {
+    a.env == b.env
+        && a.cells == b.cells
+        && a.weak == b.weak
+        && a.objs == b.objs
+        && a.epochs == b.epochs
+        && a.version == b.version
+        && a.facts == b.facts
+}
+
+/// A new round of the loop begins: what the state says about the last round's
+/// values of this loop head is no longer about the current ones.
+pub fn begin_round(terms: &mut Terms, state: &mut State, block: BlockId) {
+    let site = block_site(block);
+    let stale = |terms: &Terms, id: TermId| {
+        terms.contains(id, &mut |term, _| match term {
+            Term::Sym { site: s, .. } => *s == site,
+            Term::Content { epoch, .. } => *epoch == site,
+            _ => false,
+        })
+    };
+    let stale_object = |terms: &Terms, obj: ObjId| matches!(terms.object(obj), Object::Deref(t) if stale(terms, *t));
+    let mut lost: Vec<TermId> = Vec::new();
+    state.cells.retain(|((obj, off), cell)| {
+        let old = stale_object(terms, *obj) || matches!(off, Off::Elem(index, _) if stale(terms, *index));
+        if old {
+            lost.push(cell.term);
+        }
+        !old
+    });
+    state.weak.retain(|(obj, term)| {
+        let old = stale_object(terms, *obj);
+        if old {
+            lost.push(*term);
+        }
+        !old
+    });
+    for term in lost {
+        for &obj in terms.mentions(term).to_vec().iter() {
+            if let Some(state) = state.obj_mut(obj) {
+                state.escaped = true;
+            }
+        }
+    }
+    state.objs.retain(|(obj, _)| !stale_object(terms, *obj));
+    state.facts.retain(|id| !stale(terms, id));
+}

@@ -1,0 +1,431 @@
+//! Calls of functions that a model describes.
+
+use caulk_ir::{Call, Inst, InstId, Ty};
+use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
+
+use crate::engine::Engine;
+use crate::facts::Range;
+use crate::object::{ObjState, Object, Status};
+use crate::state::State;
+use crate::term::{TermId, ZERO};
+
+/// How a modelled call ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Not told apart.
+    Either,
+    Success,
+    Failure,
+}
+
+impl Engine<'_> {
+    pub(crate) fn modelled(
+        &mut self,
+        mut state: State,
+        id: InstId,
+        inst: &Inst,
+        call: &Call,
+        args: &[TermId],
+        model: &FunctionModel,
+    ) -> Vec<State> {
+        let returns = &model.returns;
+        if returns.never || call.noreturn {
+            return Vec::new();
+        }
+        if let Some(arg) = returns.never_if_nonzero
+            && let Some(&term) = args.get(arg as usize)
+        {
+            let zero = self.terms.cmp(caulk_ir::CmpOp::Eq, term, ZERO);
+            if !self.assume(&mut state, zero, true, id) {
+                return Vec::new();
+            }
+        }
+        for (index, &arg) in args.iter().enumerate() {
+            let released = model.effects.iter().any(|effect| match effect {
+                Effect::Releases { place: Place::Arg(n), .. } | Effect::Reallocates { arg: n, .. } => {
+                    *n as usize == index
+                }
+                _ => false,
+            });
+            let pointer = matches!(self.function.values[call.args[index]].ty, Ty::Ptr);
+            if !released && (pointer || !self.terms.mentions(arg).is_empty()) && !self.check_freed(&mut state, arg, id)
+            {
+                return Vec::new();
+            }
+        }
+        // Room is made before arguments are looked at again: an argument may be the older block.
+        let args: Vec<TermId> = if model.effects.iter().any(allocates) {
+            for sub in 0..4 {
+                self.make_room(&mut state, id, sub);
+            }
+            call.args.iter().map(|&arg| self.operand(&state, arg)).collect()
+        } else {
+            args.to_vec()
+        };
+        let can_fail = returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative;
+        let split = can_fail && model.effects.iter().any(needs_split);
+        if !split {
+            return match self.ending(state, id, inst, &args, model, Ending::Either) {
+                Some(state) => vec![state],
+                None => Vec::new(),
+            };
+        }
+        let failed = self.ending(state.clone(), id, inst, &args, model, Ending::Failure);
+        let succeeded = self.ending(state, id, inst, &args, model, Ending::Success);
+        failed.into_iter().chain(succeeded).collect()
+    }
+
+    fn ending(
+        &mut self,
+        mut state: State,
+        id: InstId,
+        inst: &Inst,
+        args: &[TermId],
+        model: &FunctionModel,
+        ending: Ending,
+    ) -> Option<State> {
+        let mut result: Option<TermId> = None;
+        let mut sub = 0;
+        // First what goes, then what comes: `realloc` releases before it allocates.
+        for effect in &model.effects {
+            if !self.effect_out(&mut state, id, args, effect, ending)? {
+                continue;
+            }
+        }
+        for effect in &model.effects {
+            self.effect_in(&mut state, id, args, effect, ending, &model.returns, &mut sub, &mut result);
+        }
+        let result = match result {
+            Some(term) => term,
+            None => self.returned(&mut state, id, args, model, ending)?,
+        };
+        for effect in &model.effects {
+            if let Effect::Stores { arg, into: Place::Return, when } = effect
+                && self.applies(&state, *when, ending, args)
+                && let (Some(&held), Some((owner, _))) = (args.get(*arg as usize), self.terms.pointee(result))
+            {
+                state.add_weak(owner, held);
+            }
+        }
+        self.bind_result(&mut state, inst, result);
+        self.collect_within(&mut state, id);
+        Some(state)
+    }
+
+    fn applies(&self, state: &State, when: Condition, ending: Ending, args: &[TermId]) -> bool {
+        let null = |n: u32| args.get(n as usize).map(|&arg| state.facts.range(&self.terms, arg));
+        match when {
+            Condition::Always => true,
+            Condition::OnSuccess => ending != Ending::Failure,
+            Condition::OnFailure => ending != Ending::Success,
+            Condition::ArgNull(n) => null(n).is_some_and(|range| range.constant() == Some(0)),
+            Condition::ArgNotNull(n) => null(n).is_none_or(|range| range.constant() != Some(0)),
+        }
+    }
+
+    /// The pointer to a place.
+    fn place(&mut self, args: &[TermId], place: &Place) -> Option<TermId> {
+        match place {
+            Place::Return => None,
+            Place::Arg(n) | Place::Deref(n) => args.get(*n as usize).copied(),
+            Place::Field(n, off) => args.get(*n as usize).copied().map(|arg| self.terms.ptr_add(arg, *off)),
+        }
+    }
+
+    /// The value at a place.
+    fn value_at(&mut self, state: &State, args: &[TermId], place: &Place) -> Option<TermId> {
+        let term = self.place(args, place)?;
+        match place {
+            Place::Arg(_) => Some(term),
+            _ => {
+                let (obj, off) = self.terms.pointee(term)?;
+                Some(state.load(&mut self.terms, obj, off, 8))
+            }
+        }
+    }
+
+    /// Releases and hand-overs. `None`: the path ends here.
+    fn effect_out(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        args: &[TermId],
+        effect: &Effect,
+        ending: Ending,
+    ) -> Option<bool> {
+        match effect {
+            Effect::Releases { family, place, when, .. } if self.applies(state, *when, ending, args) => {
+                let inline = self.models.families[*family].is_inline;
+                let term = if inline {
+                    let ptr = self.place(args, place)?;
+                    let Some((obj, _)) = self.terms.pointee(ptr) else { return Some(true) };
+                    state.load(&mut self.terms, obj, Self::inline_place(*family), 8)
+                } else {
+                    match self.value_at(state, args, place) {
+                        Some(term) => term,
+                        None => return Some(true),
+                    }
+                };
+                if inline && self.terms.mentions(term).is_empty() {
+                    return Some(true);
+                }
+                self.note_release(term);
+                if !self.release(state, term, *family, id) {
+                    return None;
+                }
+            }
+            Effect::Takes { place, when } if self.applies(state, *when, ending, args) => {
+                if let Some(term) = self.value_at(state, args, place) {
+                    self.escape(state, term);
+                }
+            }
+            Effect::Retains { place, .. } => {
+                if let Some(term) = self.value_at(state, args, place)
+                    && let Some((obj, _)) = self.terms.pointee(term)
+                    && let Some(known) = state.obj_mut(obj)
+                {
+                    known.retained = known.retained.saturating_add(1);
+                }
+            }
+            Effect::Registers { data: Some(data), .. } => {
+                if let Some(&term) = args.get(*data as usize) {
+                    self.escape(state, term);
+                }
+            }
+            Effect::Calls { data: Some(data), .. } => {
+                if let Some(&term) = args.get(*data as usize) {
+                    self.escape(state, term);
+                    self.clobber(state, term, id);
+                }
+            }
+            Effect::Stores { arg, into, when }
+                if self.applies(state, *when, ending, args) && *into != Place::Return =>
+            {
+                if let (Some(&held), Some(ptr)) = (args.get(*arg as usize), self.place(args, into))
+                    && let Some((owner, _)) = self.terms.pointee(ptr)
+                {
+                    state.add_weak(owner, held);
+                }
+            }
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Allocations and writes.
+    #[expect(clippy::too_many_arguments, reason = "one effect of one ending of one call")]
+    fn effect_in(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        args: &[TermId],
+        effect: &Effect,
+        ending: Ending,
+        returns: &ReturnModel,
+        sub: &mut u32,
+        result: &mut Option<TermId>,
+    ) {
+        match effect {
+            Effect::Allocates { family, place, when, zeroed } => {
+                if ending == Ending::Failure || !self.applies(state, *when, ending, args) {
+                    return;
+                }
+                let may_fail = ending == Ending::Either && !returns.nonnull && returns.fails.is_some();
+                let failure = returns.fails.unwrap_or(0);
+                let known = ObjState { zeroed: *zeroed, failure, ..ObjState::fresh(*family, may_fail) };
+                let term = self.allocate(state, id, *sub, known, true);
+                *sub += 1;
+                if *place == Place::Return {
+                    *result = Some(term);
+                } else if let Some(ptr) = self.place(args, place) {
+                    let inline = self.models.families[*family].is_inline;
+                    if inline {
+                        if let Some((obj, _)) = self.terms.pointee(ptr) {
+                            state.store(&self.terms, obj, Self::inline_place(*family), 8, term);
+                        }
+                    } else {
+                        self.set_cell(state, ptr, term, id);
+                    }
+                }
+            }
+            Effect::Reallocates { family, arg, frees_on_failure } => {
+                let Some(&old) = args.get(*arg as usize) else { return };
+                if ending == Ending::Failure {
+                    *result = Some(ZERO);
+                    if *frees_on_failure {
+                        self.note_release(old);
+                        self.release(state, old, *family, id);
+                    } else if let Some((obj, _)) = self.terms.pointee(old)
+                        && matches!(self.terms.object(obj), Object::Deref(_))
+                    {
+                        // From here on the caller's old block is ours to watch.
+                        let family = *family;
+                        let known = state.obj_entry(obj, family);
+                        if known.status == Status::LIVE {
+                            known.owned = true;
+                            known.family = family;
+                        }
+                    }
+                    return;
+                }
+                let contents = self.terms.pointee(old).map(|(obj, _)| {
+                    let cells: Vec<_> = state.cells_of(obj).copied().collect();
+                    let weak: Vec<TermId> = state.weak_of(obj).collect();
+                    (cells, weak)
+                });
+                // The contents move to the new block before the old one is gone.
+                let known = ObjState::fresh(*family, false);
+                let term = self.allocate(state, id, *sub, known, true);
+                *sub += 1;
+                if let (Some((cells, weak)), Some((new, _))) = (contents, self.terms.pointee(term)) {
+                    for ((_, off), cell) in cells {
+                        state.store(&self.terms, new, off, cell.size, cell.term);
+                    }
+                    for held in weak {
+                        state.add_weak(new, held);
+                    }
+                }
+                *result = Some(term);
+                self.bind_pending(state, id, term);
+                self.note_release(old);
+                self.release(state, old, *family, id);
+            }
+            Effect::Replaces { family, place } => {
+                let Some(old) = self.value_at(state, args, place) else { return };
+                if state.facts.range(&self.terms, old).constant() == Some(0)
+                    && let Some(ptr) = self.place(args, place)
+                {
+                    let term = self.allocate(state, id, *sub, ObjState::fresh(*family, false), true);
+                    *sub += 1;
+                    self.set_cell(state, ptr, term, id);
+                }
+            }
+            Effect::Points { place, into } => {
+                if let (Some(ptr), Some(target)) = (self.place(args, place), self.value_at(state, args, into)) {
+                    let index = self.terms.sym(id.0, 7);
+                    let alias = self.terms.elem(target, index, 0);
+                    self.set_cell(state, ptr, alias, id);
+                }
+            }
+            Effect::Copies { from, to } => {
+                if let (Some(&from), Some(&to)) = (args.get(*from as usize), args.get(*to as usize)) {
+                    self.copy(state, to, from, None, id);
+                }
+            }
+            Effect::Writes { arg } => {
+                if let Some(&ptr) = args.get(*arg as usize) {
+                    self.scribble(state, ptr, id);
+                }
+            }
+            Effect::WritesRest { from } => {
+                for &ptr in args.iter().skip(*from as usize) {
+                    self.scribble(state, ptr, id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps a new block alive while the rest of its call is worked out.
+    fn bind_pending(&mut self, state: &mut State, id: InstId, term: TermId) {
+        if let Some(result) = self.function.insts[id].result {
+            state.bind(result, term);
+        }
+    }
+
+    pub(crate) fn note_release(&mut self, term: TermId) {
+        for obj in self.terms.mentions(term).to_vec() {
+            if let Object::Heap { site, sub, .. } = *self.terms.object(obj)
+                && let Some(site) = self.sites.get_mut(&(site, sub))
+            {
+                site.released = true;
+            }
+        }
+    }
+
+    /// The result where no allocation gives it.
+    fn returned(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        args: &[TermId],
+        model: &FunctionModel,
+        ending: Ending,
+    ) -> Option<TermId> {
+        let returns = &model.returns;
+        if ending == Ending::Failure {
+            if let Some(value) = returns.fails {
+                return Some(self.terms.int(value));
+            }
+            let term = self.terms.sym(id.0, 0);
+            let range = if returns.fails_negative { Range::between(i64::MIN, -1) } else { Range::except(0) };
+            state.facts.narrow(term, &range);
+            return Some(term);
+        }
+        if let Some(arg) = returns.argument
+            && let Some(&term) = args.get(arg as usize)
+        {
+            return Some(term);
+        }
+        let inside = match (returns.interior, returns.interior_deref) {
+            (Some(arg), _) => args.get(arg as usize).copied(),
+            (None, Some(arg)) => self.value_at(state, args, &Place::Deref(arg)),
+            _ => None,
+        };
+        if let Some(base) = inside {
+            let index = if returns.pure {
+                self.pure_result(model.name.as_bytes(), args, state.version)
+            } else {
+                self.terms.sym(id.0, 0)
+            };
+            let place = self.terms.elem(base, index, 0);
+            if returns.nonnull {
+                return Some(place);
+            }
+            let found = self.terms.cmp(caulk_ir::CmpOp::Ne, index, ZERO);
+            return Some(self.terms.ite(found, place, ZERO));
+        }
+        let term = if returns.pure {
+            self.pure_result(model.name.as_bytes(), args, state.version)
+        } else {
+            self.terms.sym(id.0, 0)
+        };
+        if returns.nonnull {
+            state.facts.narrow(term, &Range::except(0));
+        }
+        if ending == Ending::Success {
+            let range = if returns.fails_nonzero {
+                Range::point(0)
+            } else if returns.fails_negative {
+                Range::between(0, i64::MAX)
+            } else if let Some(value) = returns.fails {
+                if value == -1 { Range::between(0, i64::MAX) } else { Range::except(value) }
+            } else {
+                Range::full()
+            };
+            if let Some(value) = range.constant() {
+                return Some(self.terms.int(value));
+            }
+            if !state.facts.narrow(term, &range) {
+                return None;
+            }
+        }
+        Some(term)
+    }
+}
+
+fn allocates(effect: &Effect) -> bool {
+    matches!(effect, Effect::Allocates { .. } | Effect::Reallocates { .. } | Effect::Replaces { .. })
+}
+
+/// Effects for which success and failure must be told apart at once.
+fn needs_split(effect: &Effect) -> bool {
+    match effect {
+        Effect::Allocates { place, .. } => *place != Place::Return,
+        Effect::Reallocates { .. } => true,
+        Effect::Releases { when, .. } | Effect::Takes { when, .. } | Effect::Stores { when, .. } => {
+            matches!(when, Condition::OnSuccess | Condition::OnFailure)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! Memory objects and what state they are in.
+
+use caulk_base::define_id;
+use caulk_ir::{ExternId, FuncId, GlobalId, InstId};
+use caulk_models::FamilyId;
+use serde::{Deserialize, Serialize};
+
+use crate::term::TermId;
+
+define_id!(
+    /// A memory object, within one function's analysis or one summary.
+    ObjId,
+    "obj"
+);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Object {
+    /// A local variable whose address is taken.
+    Stack(InstId),
+    Global(GlobalId),
+    /// A library's global (`stdin`, `environ`).
+    External(ExternId),
+    Code(FuncId),
+    /// What a symbolic pointer points to.
+    Deref(TermId),
+    /// Allocated by the call at `site`; `sub` tells several results of one call apart.
+    /// `older`: all blocks of this site but the most recent one.
+    Heap {
+        site: InstId,
+        sub: u32,
+        older: bool,
+    },
+}
+
+/// The states an object may be in; one bit each, several after a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Status(pub u8);
+
+impl Status {
+    pub const LIVE: Status = Status(1);
+    pub const FREED: Status = Status(2);
+    /// The allocation may have failed; once a test shows it, the object is gone and its address
+    /// is replaced by the family's failure value.
+    pub const FAILED: Status = Status(4);
+
+    pub fn may(self, other: Status) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Nothing else is possible.
+    pub fn must(self, other: Status) -> bool {
+        self.0 != 0 && self.0 & !other.0 == 0
+    }
+
+    pub fn join(self, other: Status) -> Status {
+        Status(self.0 | other.0)
+    }
+
+    pub fn without(self, other: Status) -> Status {
+        Status(self.0 & !other.0)
+    }
+}
+
+/// What is known of one object on one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ObjState {
+    pub status: Status,
+    pub family: FamilyId,
+    /// Someone we cannot see may hold the pointer: it is not ours to report or to release.
+    pub escaped: bool,
+    /// Passed to a function without model or body that we assumed only to look at it.
+    pub lent: bool,
+    /// Dereferenced on every path here (for input objects: what the callee needs alive).
+    pub used: bool,
+    /// An input object that became ours to watch: `realloc` failed on it.
+    pub owned: bool,
+    /// What its address is when the allocation failed: 0 or -1.
+    pub failure: i64,
+    /// The contents were all zero at allocation.
+    pub zeroed: bool,
+    /// Where it was released; meaningful with `FREED`.
+    pub freed_at: Option<InstId>,
+    /// Number of extra references taken by retain-like functions.
+    pub retained: u8,
+    /// No reference is left: a leak, unless the path never returns.
+    pub lost: bool,
+    /// The instruction that destroyed the last reference, where one did.
+    pub lost_at: Option<InstId>,
+    /// The last instruction that did something with it.
+    pub touched: Option<InstId>,
+}
+
+impl ObjState {
+    pub fn input(family: FamilyId) -> Self {
+        Self {
+            status: Status::LIVE,
+            family,
+            escaped: false,
+            lent: false,
+            used: false,
+            owned: false,
+            failure: 0,
+            zeroed: false,
+            freed_at: None,
+            retained: 0,
+            lost: false,
+            lost_at: None,
+            touched: None,
+        }
+    }
+
+    pub fn fresh(family: FamilyId, may_fail: bool) -> Self {
+        let status = if may_fail { Status::LIVE.join(Status::FAILED) } else { Status::LIVE };
+        Self { status, ..Self::input(family) }
+    }
+
+    pub fn join(self, other: ObjState) -> ObjState {
+        ObjState {
+            status: self.status.join(other.status),
+            family: self.family,
+            escaped: self.escaped || other.escaped,
+            lent: self.lent || other.lent,
+            used: self.used && other.used,
+            owned: self.owned && other.owned,
+            failure: self.failure,
+            zeroed: self.zeroed && other.zeroed,
+            freed_at: self.freed_at.or(other.freed_at),
+            retained: self.retained.max(other.retained),
+            lost: self.lost && other.lost,
+            lost_at: self.lost_at.or(other.lost_at),
+            touched: self.touched.max(other.touched),
+        }
+    }
+}

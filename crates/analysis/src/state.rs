@@ -1,0 +1,297 @@
+//! One symbolic state: what a path knows of values, memory and objects.
+//!
+//!     char *p = malloc(8);       // env p: addr obj0     obj0: live|failed
+//!     if (!p) return -1;         // here obj0: failed; below obj0: live
+//!     s->buf = p;                // cell (*arg0, 8): addr obj0
+//!
+//! # Invariants
+//! - All vectors are sorted by their key, so that equal states compare equal and
+//!   nothing depends on the order of arrival.
+//! - A cell that is not listed holds its initial content (or, after an unknown
+//!   write, the content named by the object's epoch).
+
+use caulk_ir::{InstId, ValueId};
+use caulk_models::FamilyId;
+
+use crate::facts::Facts;
+use crate::object::{ObjId, ObjState, Object};
+use crate::term::{Off, Term, TermId, Terms, ZERO};
+use crate::trace::{Event, Trace};
+
+/// What a cell holds and how many bytes it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    pub term: TermId,
+    pub size: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub env: Vec<(ValueId, TermId)>,
+    pub cells: Vec<((ObjId, Off), Cell)>,
+    /// Values that lie somewhere in an object, we do not know where.
+    pub weak: Vec<(ObjId, TermId)>,
+    pub objs: Vec<(ObjId, ObjState)>,
+    /// Since when an object's unlisted contents are unknown.
+    pub epochs: Vec<(ObjId, u32)>,
+    pub facts: Facts,
+    /// The last write to memory that others see: the version of memory for pure calls.
+    pub version: u32,
+    pub trace: Trace,
+}
+
+impl State {
+    pub fn value(&self, id: ValueId) -> Option<TermId> {
+        self.env.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| self.env[at].1)
+    }
+
+    pub fn bind(&mut self, id: ValueId, term: TermId) {
+        put(&mut self.env, id, term);
+    }
+
+    pub fn obj(&self, id: ObjId) -> Option<&ObjState> {
+        self.objs.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| &self.objs[at].1)
+    }
+
+    pub fn obj_mut(&mut self, id: ObjId) -> Option<&mut ObjState> {
+        self.objs.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| &mut self.objs[at].1)
+    }
+
+    /// The object's state, made as an input's on first sight.
+    pub fn obj_entry(&mut self, id: ObjId, family: FamilyId) -> &mut ObjState {
+        let at = match self.objs.binary_search_by_key(&id, |entry| entry.0) {
+            Ok(at) => at,
+            Err(at) => {
+                self.objs.insert(at, (id, ObjState::input(family)));
+                at
+            }
+        };
+        &mut self.objs[at].1
+    }
+
+    pub fn set_obj(&mut self, id: ObjId, state: ObjState) {
+        put(&mut self.objs, id, state);
+    }
+
+    pub fn remove_obj(&mut self, id: ObjId) {
+        if let Ok(at) = self.objs.binary_search_by_key(&id, |entry| entry.0) {
+            self.objs.remove(at);
+        }
+    }
+
+    pub fn record(&mut self, event: Event) {
+        self.trace = crate::trace::push(&self.trace, event);
+    }
+
+    pub fn epoch(&self, obj: ObjId) -> u32 {
+        self.epochs.binary_search_by_key(&obj, |entry| entry.0).map_or(0, |at| self.epochs[at].1)
+    }
+
+    pub fn cells_of(&self, obj: ObjId) -> impl Iterator<Item = &((ObjId, Off), Cell)> {
+        let from = self.cells.partition_point(|entry| entry.0.0 < obj);
+        self.cells[from..].iter().take_while(move |entry| entry.0.0 == obj)
+    }
+
+    pub fn weak_of(&self, obj: ObjId) -> impl Iterator<Item = TermId> + '_ {
+        let from = self.weak.partition_point(|entry| entry.0 < obj);
+        self.weak[from..].iter().take_while(move |entry| entry.0 == obj).map(|entry| entry.1)
+    }
+
+    pub fn add_weak(&mut self, obj: ObjId, term: TermId) {
+        if let Err(at) = self.weak.binary_search(&(obj, term)) {
+            self.weak.insert(at, (obj, term));
+        }
+    }
+
+    /// Reads a cell.
+    pub fn load(&self, terms: &mut Terms, obj: ObjId, off: Off, size: u64) -> TermId {
+        if let Ok(at) = self.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
+            let cell = self.cells[at].1;
+            if cell.size == size {
+                return cell.term;
+            }
+            return terms.content(obj, off, u32::MAX - size as u32);
+        }
+        let epoch = self.epoch(obj);
+        let disturbed = self.weak_of(obj).next().is_some()
+            || self.cells_of(obj).any(|entry| !matches!((entry.0.1, off), (Off::At(_), Off::At(_))));
+        if epoch == 0 && !disturbed && self.obj(obj).is_some_and(|state| state.zeroed) {
+            return ZERO;
+        }
+        terms.content(obj, off, epoch)
+    }
+
+    /// Values that a term read from a disturbed object may be.
+    pub fn candidates(&self, terms: &Terms, term: TermId) -> Vec<TermId> {
+        let Term::Content { obj, off, .. } = *terms.get(term) else { return Vec::new() };
+        let mut all: Vec<TermId> = self.weak_of(obj).collect();
+        for ((_, at), cell) in self.cells_of(obj) {
+            if *at != off && !matches!((at, off), (Off::At(_), Off::At(_))) {
+                all.push(cell.term);
+            }
+        }
+        all
+    }
+
+    /// Writes a cell. Returns the terms that were overwritten for certain.
+    pub fn store(&mut self, terms: &Terms, obj: ObjId, off: Off, size: u64, term: TermId) {
+        if is_summary(terms, obj) || off == Off::Some {
+            self.add_weak(obj, term);
+            return;
+        }
+        let from = self.cells.partition_point(|entry| entry.0.0 < obj);
+        let mut demoted: Vec<TermId> = Vec::new();
+        let mut at = from;
+        while at < self.cells.len() && self.cells[at].0.0 == obj {
+            let ((_, other), cell) = self.cells[at];
+            let clash = match (other, off) {
+                (Off::At(a), Off::At(b)) => a < b + size as i64 && b < a + cell.size as i64,
+                (Off::Elem(i, a), Off::Elem(j, b)) if i == j => a < b + size as i64 && b < a + cell.size as i64,
+                (Off::Elem(..), _) => {
+                    demoted.push(cell.term);
+                    true
+                }
+                (Off::At(_), Off::Elem(..)) => {
+                    demoted.push(cell.term);
+                    true
+                }
+                _ => false,
+            };
+            if clash {
+                self.cells.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        for old in demoted {
+            self.add_weak(obj, old);
+        }
+        put(&mut self.cells, (obj, off), Cell { term, size });
+    }
+
+    /// The object's contents become unknown as of `inst`. Returns the terms that lay in it.
+    pub fn havoc(&mut self, obj: ObjId, inst: InstId) -> Vec<TermId> {
+        let mut held = Vec::new();
+        let from = self.cells.partition_point(|entry| entry.0.0 < obj);
+        while from < self.cells.len() && self.cells[from].0.0 == obj {
+            held.push(self.cells.remove(from).1.term);
+        }
+        let from = self.weak.partition_point(|entry| entry.0 < obj);
+        while from < self.weak.len() && self.weak[from].0 == obj {
+            held.push(self.weak.remove(from).1);
+        }
+        put(&mut self.epochs, obj, inst.0 + 1);
+        held
+    }
+
+    /// The allocation failed: the object never existed, its address is `value`.
+    pub fn fail(&mut self, terms: &mut Terms, obj: ObjId, value: TermId) {
+        let address = terms.addr(obj, 0);
+        for entry in &mut self.env {
+            if entry.1 == address {
+                entry.1 = value;
+            }
+        }
+        for (_, cell) in &mut self.cells {
+            if cell.term == address {
+                cell.term = value;
+            }
+        }
+        self.weak.retain(|(_, term)| *term != address);
+        self.cells.retain(|((of, _), _)| *of != obj);
+        self.weak.retain(|(of, _)| *of != obj);
+        self.epochs.retain(|(of, _)| *of != obj);
+        self.remove_obj(obj);
+        let terms = &*terms;
+        self.facts.retain(|id| !terms.mentions(id).contains(&obj));
+    }
+
+    /// Replaces one object by another everywhere: a site's recent block becomes one of its older ones.
+    pub fn rename(&mut self, terms: &mut Terms, from: ObjId, to: ObjId) {
+        let mut renamer = Renamer { terms, from, to };
+        for entry in &mut self.env {
+            entry.1 = renamer.term(entry.1);
+        }
+        let cells = std::mem::take(&mut self.cells);
+        let weak = std::mem::take(&mut self.weak);
+        let mut moved = Vec::new();
+        for ((obj, off), cell) in cells {
+            let cell = Cell { term: renamer.term(cell.term), ..cell };
+            if obj == from {
+                moved.push(cell.term);
+            } else {
+                self.cells.push(((obj, off), cell));
+            }
+        }
+        for (obj, term) in weak {
+            let term = renamer.term(term);
+            self.weak.push((if obj == from { to } else { obj }, term));
+        }
+        self.weak.sort_unstable();
+        self.weak.dedup();
+        for term in moved {
+            self.add_weak(to, term);
+        }
+        if let Some(state) = self.obj(from).copied() {
+            self.remove_obj(from);
+            let joined = self.obj(to).map_or(state, |old| old.join(state));
+            self.set_obj(to, joined);
+        }
+        let terms = &*renamer.terms;
+        self.facts.retain(|id| !terms.mentions(id).contains(&from));
+    }
+}
+
+/// Inserts or replaces in a vector sorted by key.
+pub fn put<K: Ord + Copy, V>(list: &mut Vec<(K, V)>, key: K, value: V) {
+    match list.binary_search_by(|entry| entry.0.cmp(&key)) {
+        Ok(at) => list[at].1 = value,
+        Err(at) => list.insert(at, (key, value)),
+    }
+}
+
+/// One abstract object for many: its cells are updated weakly.
+pub fn is_summary(terms: &Terms, obj: ObjId) -> bool {
+    matches!(terms.object(obj), Object::Heap { older: true, .. })
+}
+
+struct Renamer<'a> {
+    terms: &'a mut Terms,
+    from: ObjId,
+    to: ObjId,
+}
+
+impl Renamer<'_> {
+    fn term(&mut self, id: TermId) -> TermId {
+        if !self.terms.mentions(id).contains(&self.from) {
+            return id;
+        }
+        match self.terms.get(id).clone() {
+            Term::Addr { obj, off } if obj == self.from => self.terms.addr(self.to, off),
+            Term::Addr { obj, off } => match *self.terms.object(obj) {
+                Object::Deref(base) => {
+                    let base = self.term(base);
+                    self.terms.ptr_add(base, off)
+                }
+                _ => id,
+            },
+            Term::Elem { base, index, bytes } => {
+                let (base, index) = (self.term(base), self.term(index));
+                self.terms.elem(base, index, bytes)
+            }
+            Term::Bin(op, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.terms.bin(op, a, b)
+            }
+            Term::Cast(op, bits, a) => {
+                let a = self.term(a);
+                self.terms.cast(op, bits, bits, a)
+            }
+            Term::Ite(c, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.terms.ite(c, a, b)
+            }
+            _ => id,
+        }
+    }
+}

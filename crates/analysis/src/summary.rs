@@ -1,0 +1,371 @@
+//! What a caller needs to know of a function: its outcomes.
+//!
+//! An outcome is one group of ways through the function that look the same from
+//! outside: when it happens (facts about the inputs), what it returns, what it
+//! writes, which inputs it uses, releases or keeps, and what it allocates.
+//!
+//!     int push(struct q *q, char *s) {
+//!         struct n *n = malloc(sizeof *n);
+//!         if (!n) return -1;           // outcome 0: returns -1, no effect
+//!         n->s = s; q->head = n;       // outcome 1: returns 0, (*arg0, 0) = obj0,
+//!         return 0;                    //            (obj0, 0) = arg1, obj0 allocated
+//!     }
+//!
+//! # Invariants
+//! - Terms and objects index the summary's own arenas; nothing refers to the function's analysis.
+//! - A function without outcomes does not return.
+
+use caulk_base::{FxHashMap, Id};
+use caulk_ir::{InstId, ValueId};
+use caulk_models::FamilyId;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Analysed, Engine, Exit};
+use crate::facts::Facts;
+use crate::incident::Condition;
+use crate::merge::{self, Grain};
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::State;
+use crate::term::{Off, Term, TermId, Terms};
+
+/// More written cells than this and the object is called changed as a whole.
+const MAX_WRITES: usize = 64;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    pub terms: Vec<Term>,
+    pub objects: Vec<Object>,
+    pub outcomes: Vec<Outcome>,
+    /// Releases parts of its inputs that have no name: list drains, tree destructors.
+    pub drained: bool,
+    /// Something unknown may be called.
+    pub calls_unknown: bool,
+    /// A limit was reached: everything is "may".
+    pub degraded: bool,
+    /// Functions without body or model that were given an object, sorted.
+    pub assumed: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub result: Option<TermId>,
+    /// Conditions on inputs: the term lies between the bounds and is none of the values.
+    pub ranges: Vec<(TermId, i64, i64, Vec<i64>)>,
+    pub atoms: Vec<(TermId, bool)>,
+    pub writes: Vec<Write>,
+    /// Values that lie somewhere in an object.
+    pub weak: Vec<(ObjId, TermId)>,
+    /// Objects whose other contents are no longer known.
+    pub changed: Vec<ObjId>,
+    pub objs: Vec<(ObjId, ObjState)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    pub obj: ObjId,
+    pub off: Off,
+    pub size: u64,
+    pub term: TermId,
+}
+
+/// An allocation as seen from the function it happens in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteFact {
+    pub inst: InstId,
+    pub sub: u32,
+    pub family: FamilyId,
+    /// Allocated by a library function, not by a function of the program.
+    pub direct: bool,
+    /// Released in this function: on some path / on every path on which it is not handed on.
+    pub released: bool,
+    /// Handed out: returned, stored, escaped.
+    pub shared: bool,
+}
+
+impl Summary {
+    /// Of a function we could not analyse: it may do anything with what it is given.
+    pub fn unknown() -> Self {
+        Summary { calls_unknown: true, degraded: true, ..Summary::default() }
+    }
+
+    /// Returns something, and has no effect a caller could see.
+    pub fn is_effect_free(&self) -> bool {
+        !self.drained
+            && !self.calls_unknown
+            && !self.degraded
+            && self.outcomes.iter().all(|outcome| {
+                outcome.writes.is_empty()
+                    && outcome.weak.is_empty()
+                    && outcome.changed.is_empty()
+                    && outcome.objs.iter().all(|(id, obj)| {
+                        !matches!(self.objects[id.index()], Object::Heap { .. })
+                            && obj.status == Status::LIVE
+                            && !obj.escaped
+                    })
+            })
+    }
+}
+
+/// The pseudo value that stands for the result while exits are merged.
+const RESULT: ValueId = ValueId(u32::MAX);
+
+impl Engine<'_> {
+    pub(crate) fn finish(mut self) -> Analysed {
+        let exits = std::mem::take(&mut self.exits);
+        let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
+        let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
+        for grain in [Grain::Fine, Grain::Coarse, Grain::One] {
+            if grain != Grain::Fine && states.len() <= self.limits.outcomes {
+                break;
+            }
+            let mut merged: Vec<(u64, State)> = Vec::new();
+            for state in states {
+                let key = merge::key(&state, &self.terms, grain, false);
+                match merged.iter_mut().find(|entry| entry.0 == key) {
+                    Some(entry) => entry.1 = merge::join(&mut self.terms, &entry.1, &state, block, false),
+                    None => merged.push((key, state)),
+                }
+            }
+            states = merged.into_iter().map(|entry| entry.1).collect();
+        }
+        let mut exporter = Exporter::new(&self.terms);
+        let outcomes: Vec<Outcome> = states.iter().map(|state| exporter.outcome(state)).collect();
+        let mut assumed: Vec<String> = self.assumed.iter().cloned().collect();
+        assumed.sort_unstable();
+        let summary = Summary {
+            terms: exporter.terms,
+            objects: exporter.objects,
+            outcomes,
+            drained: self.drained,
+            calls_unknown: self.calls_unknown,
+            degraded: self.degraded,
+            assumed,
+        };
+        let mut sites: Vec<SiteFact> = self.sites.values().copied().collect();
+        sites.sort_by_key(|site| (site.inst, site.sub));
+        Analysed { summary, incidents: self.incidents.into_values().collect(), sites, degraded: self.degraded }
+    }
+
+    /// What is left of an exit's state when the function's own frame is gone.
+    fn exit_state(&mut self, exit: Exit) -> State {
+        let Exit { mut state, result } = exit;
+        state.env.clear();
+        let aggregate = matches!(self.function.ret, caulk_ir::Ty::Aggregate(_));
+        let returned = result.and_then(|term| match *self.terms.get(term) {
+            Term::Addr { obj, .. } if aggregate => Some(obj),
+            _ => None,
+        });
+        let reached = {
+            let mut roots: Vec<TermId> = result.into_iter().collect();
+            roots.extend(state.cells.iter().filter(|((obj, _), _)| self.is_visible(*obj)).map(|entry| entry.1.term));
+            roots.extend(state.weak.iter().filter(|(obj, _)| self.is_visible(*obj)).map(|entry| entry.1));
+            self.reachable(&state, roots)
+        };
+        if let Some(result) = result {
+            state.bind(RESULT, result);
+        }
+        let mut hidden: Vec<TermId> = Vec::new();
+        let terms = &self.terms;
+        let unnameable = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if terms.contains(*base, &mut |part, _| is_private(part)));
+        state.cells.retain(|((obj, off), cell)| {
+            let keep = match terms.object(*obj) {
+                Object::Stack(_) => Some(*obj) == returned,
+                Object::Heap { .. } => reached.contains(obj),
+                _ => true,
+            };
+            if keep && unnameable(*obj) {
+                hidden.push(cell.term);
+                return false;
+            }
+            let unchanged = matches!(terms.get(cell.term),
+                Term::Content { obj: of, off: at, epoch: 0 } if of == obj && at == off);
+            keep && !unchanged
+        });
+        state.weak.retain(|(obj, term)| {
+            let keep = match terms.object(*obj) {
+                Object::Stack(_) => Some(*obj) == returned,
+                Object::Heap { .. } => reached.contains(obj),
+                _ => true,
+            };
+            if keep && unnameable(*obj) {
+                hidden.push(*term);
+                return false;
+            }
+            keep
+        });
+        // What went into memory that the caller cannot name has escaped.
+        for term in hidden {
+            self.escape(&mut state, term);
+        }
+        let terms = &self.terms;
+        state.objs.retain(|(obj, known)| match terms.object(*obj) {
+            Object::Stack(_) | Object::Code(_) => false,
+            Object::Heap { .. } => reached.contains(obj),
+            Object::Deref(base) => {
+                !terms.contains(*base, &mut |part, _| is_private(part))
+                    && (known.status != Status::LIVE || known.used || known.escaped || known.lent)
+            }
+            Object::Global(_) | Object::External(_) => known.status != Status::LIVE,
+        });
+        state.epochs.retain(|(obj, _)| match terms.object(*obj) {
+            Object::Stack(_) => false,
+            Object::Heap { .. } => reached.contains(obj),
+            Object::Deref(base) => !terms.contains(*base, &mut |part, _| is_private(part)),
+            _ => true,
+        });
+        let kept: Vec<TermId> = result.into_iter().chain(state.cells.iter().map(|entry| entry.1.term)).collect();
+        state.facts.retain(|id| kept.contains(&id) || !terms.contains(id, &mut |part, _| is_private(part)));
+        for (_, known) in &mut state.objs {
+            known.touched = None;
+        }
+        state
+    }
+
+    fn is_visible(&self, obj: ObjId) -> bool {
+        match self.terms.object(obj) {
+            Object::Stack(_) | Object::Heap { .. } => false,
+            Object::Deref(base) => self.terms.mentions(*base).is_empty(),
+            _ => true,
+        }
+    }
+}
+
+/// A part of a term that means nothing outside the function.
+fn is_private(term: &Term) -> bool {
+    match term {
+        Term::Sym { .. } | Term::Pure { .. } => true,
+        Term::Content { epoch, .. } => *epoch != 0,
+        _ => false,
+    }
+}
+
+/// Copies terms and objects into arenas of their own.
+struct Exporter<'a> {
+    from: &'a Terms,
+    terms: Vec<Term>,
+    objects: Vec<Object>,
+    term_map: FxHashMap<TermId, TermId>,
+    object_map: FxHashMap<ObjId, ObjId>,
+}
+
+impl<'a> Exporter<'a> {
+    fn new(from: &'a Terms) -> Self {
+        Self {
+            from,
+            terms: Vec::new(),
+            objects: Vec::new(),
+            term_map: FxHashMap::default(),
+            object_map: FxHashMap::default(),
+        }
+    }
+
+    fn object(&mut self, id: ObjId) -> ObjId {
+        if let Some(&known) = self.object_map.get(&id) {
+            return known;
+        }
+        let object = match self.from.object(id) {
+            Object::Deref(base) => Object::Deref(self.term(*base)),
+            other => other.clone(),
+        };
+        let new = ObjId::new(self.objects.len());
+        self.objects.push(object);
+        self.object_map.insert(id, new);
+        new
+    }
+
+    fn off(&mut self, off: Off) -> Off {
+        match off {
+            Off::Elem(index, bytes) => Off::Elem(self.term(index), bytes),
+            other => other,
+        }
+    }
+
+    fn term(&mut self, id: TermId) -> TermId {
+        if let Some(&known) = self.term_map.get(&id) {
+            return known;
+        }
+        let term = match self.from.get(id).clone() {
+            Term::Content { obj, off, epoch } => Term::Content { obj: self.object(obj), off: self.off(off), epoch },
+            Term::Addr { obj, off } => Term::Addr { obj: self.object(obj), off },
+            Term::Elem { base, index, bytes } => Term::Elem { base: self.term(base), index: self.term(index), bytes },
+            Term::Pure { callee, args, version } => {
+                Term::Pure { callee, args: args.iter().map(|&arg| self.term(arg)).collect(), version }
+            }
+            Term::Bin(op, a, b) => Term::Bin(op, self.term(a), self.term(b)),
+            Term::Cmp(op, a, b) => Term::Cmp(op, self.term(a), self.term(b)),
+            Term::Cast(op, bits, a) => Term::Cast(op, bits, self.term(a)),
+            Term::Ite(c, a, b) => Term::Ite(self.term(c), self.term(a), self.term(b)),
+            other @ (Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. }) => other,
+        };
+        let new = TermId::new(self.terms.len());
+        self.terms.push(term);
+        self.term_map.insert(id, new);
+        new
+    }
+
+    fn outcome(&mut self, state: &State) -> Outcome {
+        let mut outcome = Outcome { result: state.value(RESULT).map(|term| self.term(term)), ..Outcome::default() };
+        for (id, range) in &state.facts.ranges {
+            outcome.ranges.push((self.term(*id), range.lo, range.hi, range.not.to_vec()));
+        }
+        for (id, truth) in &state.facts.atoms {
+            outcome.atoms.push((self.term(*id), *truth));
+        }
+        let crowded = state.cells.len() > MAX_WRITES;
+        for ((obj, off), cell) in &state.cells {
+            let matters = !crowded || !self.from.mentions(cell.term).is_empty();
+            let new = self.object(*obj);
+            if matters {
+                outcome.writes.push(Write {
+                    obj: new,
+                    off: self.off(*off),
+                    size: cell.size,
+                    term: self.term(cell.term),
+                });
+            } else if !outcome.changed.contains(&new) {
+                outcome.changed.push(new);
+            }
+        }
+        for (obj, term) in &state.weak {
+            outcome.weak.push((self.object(*obj), self.term(*term)));
+        }
+        for (obj, _) in &state.epochs {
+            let obj = self.object(*obj);
+            if !outcome.changed.contains(&obj) {
+                outcome.changed.push(obj);
+            }
+        }
+        for (obj, known) in &state.objs {
+            outcome.objs.push((self.object(*obj), *known));
+        }
+        outcome
+    }
+}
+
+/// The facts of a state as a conjunction of terms that stand on their own.
+pub(crate) fn export_condition(terms: &Terms, facts: &Facts) -> Condition {
+    let mut work = terms.clone();
+    let mut conjuncts: Vec<(TermId, bool)> = facts.atoms.clone();
+    for (id, range) in &facts.ranges {
+        if let Some(value) = range.constant() {
+            let k = work.int(value);
+            conjuncts.push((work.raw_cmp(caulk_ir::CmpOp::Eq, *id, k), true));
+            continue;
+        }
+        if range.lo != i64::MIN {
+            let k = work.int(range.lo);
+            conjuncts.push((work.raw_cmp(caulk_ir::CmpOp::Sge, *id, k), true));
+        }
+        if range.hi != i64::MAX {
+            let k = work.int(range.hi);
+            conjuncts.push((work.raw_cmp(caulk_ir::CmpOp::Sle, *id, k), true));
+        }
+        for &value in &range.not {
+            let k = work.int(value);
+            conjuncts.push((work.raw_cmp(caulk_ir::CmpOp::Eq, *id, k), false));
+        }
+    }
+    let mut exporter = Exporter::new(&work);
+    let conjuncts = conjuncts.into_iter().map(|(id, truth)| (exporter.term(id), truth)).collect();
+    Condition { terms: exporter.terms, conjuncts }
+}

@@ -1,0 +1,553 @@
+//! Symbolic values of one function, hash-consed in an arena.
+//!
+//! A term says where a value comes from: a parameter, the initial content of a
+//! cell, the address of an object, or an operation on those. Two values with
+//! the same term are equal on that path; that is all the alias analysis there is.
+//!
+//!     char *p = s->buf;      // p: content(*arg0, 8)
+//!     s->buf = malloc(4);    // cell (*arg0, 8): addr obj3
+//!     free(p);               // releases *content(*arg0, 8), not obj3
+//!
+//! # Invariants
+//! - Integers are mathematical: sign-extended constants, sign extension is the identity.
+//! - `Addr { obj: Deref(t), off: 0 }` never exists: it is `t` itself.
+//! - A term's `mentions` are all heap objects whose address it was computed from.
+
+use caulk_base::{FxHashMap, Id, IdVec, define_id};
+use caulk_ir::{BinOp, CastOp, CmpOp, FuncId};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::object::{ObjId, Object};
+
+define_id!(
+    /// A symbolic value, within one function's analysis or one summary.
+    TermId,
+    "t"
+);
+
+/// A place within an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Off {
+    /// A constant byte offset.
+    At(i64),
+    /// A variable index (already scaled) plus a constant.
+    Elem(TermId, i64),
+    /// Some element; which one is not known. Cells here are updated weakly.
+    Some,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Term {
+    Int(i64),
+    Param(u32),
+    /// What a cell held when it was last unknown: at entry (`epoch` 0) or after the
+    /// instruction `epoch - 1` overwrote the object in an unknown way.
+    Content {
+        obj: ObjId,
+        off: Off,
+        epoch: u32,
+    },
+    Addr {
+        obj: ObjId,
+        off: i64,
+    },
+    /// `base + index + bytes`, with a variable index.
+    Elem {
+        base: TermId,
+        index: TermId,
+        bytes: i64,
+    },
+    Func(FuncId),
+    /// A value nobody can name: `site` is where it came up, `slot` tells several apart.
+    Sym {
+        site: u32,
+        slot: u32,
+    },
+    /// The result of a function that depends on its arguments and on memory alone.
+    Pure {
+        callee: u64,
+        args: SmallVec<[TermId; 4]>,
+        version: u32,
+    },
+    Bin(BinOp, TermId, TermId),
+    Cmp(CmpOp, TermId, TermId),
+    Cast(CastOp, u32, TermId),
+    Ite(TermId, TermId, TermId),
+}
+
+/// All terms and objects of one function's analysis.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    terms: IdVec<TermId, Term>,
+    mentions: IdVec<TermId, SmallVec<[ObjId; 2]>>,
+    index: FxHashMap<Term, TermId>,
+    objects: IdVec<ObjId, Object>,
+    object_index: FxHashMap<Object, ObjId>,
+}
+
+/// The constant zero: null and false.
+pub const ZERO: TermId = TermId(0);
+/// The constant one: true.
+pub const ONE: TermId = TermId(1);
+
+impl Terms {
+    pub fn new() -> Self {
+        let mut terms = Self::default();
+        terms.intern(Term::Int(0));
+        terms.intern(Term::Int(1));
+        terms
+    }
+
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub fn get(&self, id: TermId) -> &Term {
+        &self.terms[id]
+    }
+
+    pub fn object(&self, id: ObjId) -> &Object {
+        &self.objects[id]
+    }
+
+    /// Heap objects whose address went into this value.
+    pub fn mentions(&self, id: TermId) -> &[ObjId] {
+        &self.mentions[id]
+    }
+
+    pub fn intern_object(&mut self, object: Object) -> ObjId {
+        if let Some(&id) = self.object_index.get(&object) {
+            return id;
+        }
+        let id = self.objects.push(object.clone());
+        self.object_index.insert(object, id);
+        id
+    }
+
+    fn intern(&mut self, term: Term) -> TermId {
+        if let Some(&id) = self.index.get(&term) {
+            return id;
+        }
+        let mentions = self.mentions_of(&term);
+        let id = self.terms.push(term.clone());
+        self.mentions.push(mentions);
+        self.index.insert(term, id);
+        id
+    }
+
+    fn mentions_of(&self, term: &Term) -> SmallVec<[ObjId; 2]> {
+        let mut all: SmallVec<[ObjId; 2]> = SmallVec::new();
+        let mut add = |ids: &[ObjId]| {
+            for &id in ids {
+                if !all.contains(&id) {
+                    all.push(id);
+                }
+            }
+        };
+        match term {
+            Term::Addr { obj, .. } => match self.objects[*obj] {
+                Object::Heap { .. } => add(&[*obj]),
+                Object::Deref(base) => add(&self.mentions[base]),
+                _ => {}
+            },
+            Term::Elem { base, index, .. } => {
+                add(&self.mentions[*base]);
+                add(&self.mentions[*index]);
+            }
+            Term::Bin(_, a, b) => {
+                add(&self.mentions[*a]);
+                add(&self.mentions[*b]);
+            }
+            Term::Cast(_, _, a) => add(&self.mentions[*a]),
+            Term::Ite(_, a, b) => {
+                add(&self.mentions[*a]);
+                add(&self.mentions[*b]);
+            }
+            // A comparison, a loaded value or a call's result does not keep its operands alive.
+            Term::Cmp(..) | Term::Content { .. } | Term::Pure { .. } => {}
+            Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => {}
+        }
+        all
+    }
+
+    pub fn int(&mut self, value: i64) -> TermId {
+        match value {
+            0 => ZERO,
+            1 => ONE,
+            _ => self.intern(Term::Int(value)),
+        }
+    }
+
+    pub fn as_int(&self, id: TermId) -> Option<i64> {
+        match self.terms[id] {
+            Term::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn param(&mut self, index: u32) -> TermId {
+        self.intern(Term::Param(index))
+    }
+
+    pub fn func(&mut self, id: FuncId) -> TermId {
+        self.intern(Term::Func(id))
+    }
+
+    pub fn sym(&mut self, site: u32, slot: u32) -> TermId {
+        self.intern(Term::Sym { site, slot })
+    }
+
+    pub fn content(&mut self, obj: ObjId, off: Off, epoch: u32) -> TermId {
+        self.intern(Term::Content { obj, off, epoch })
+    }
+
+    pub fn pure_call(&mut self, callee: u64, args: SmallVec<[TermId; 4]>, version: u32) -> TermId {
+        self.intern(Term::Pure { callee, args, version })
+    }
+
+    pub fn ite(&mut self, cond: TermId, a: TermId, b: TermId) -> TermId {
+        if a == b {
+            return a;
+        }
+        match self.as_int(cond) {
+            Some(0) => b,
+            Some(_) => a,
+            None => self.intern(Term::Ite(cond, a, b)),
+        }
+    }
+
+    pub fn addr(&mut self, obj: ObjId, off: i64) -> TermId {
+        if let (Object::Deref(base), 0) = (&self.objects[obj], off) {
+            return *base;
+        }
+        self.intern(Term::Addr { obj, off })
+    }
+
+    /// `ptr + bytes`.
+    pub fn ptr_add(&mut self, ptr: TermId, bytes: i64) -> TermId {
+        if bytes == 0 {
+            return ptr;
+        }
+        match *self.get(ptr) {
+            Term::Addr { obj, off } => self.addr(obj, off.wrapping_add(bytes)),
+            Term::Elem { base, index, bytes: old } => {
+                self.intern(Term::Elem { base, index, bytes: old.wrapping_add(bytes) })
+            }
+            Term::Int(value) => self.int(value.wrapping_add(bytes)),
+            _ => {
+                let obj = self.intern_object(Object::Deref(ptr));
+                self.addr(obj, bytes)
+            }
+        }
+    }
+
+    /// `base + index + bytes` where the index is not constant.
+    pub fn elem(&mut self, base: TermId, index: TermId, bytes: i64) -> TermId {
+        if let Some(constant) = self.as_int(index) {
+            return self.ptr_add(base, constant.wrapping_add(bytes));
+        }
+        match *self.get(base) {
+            Term::Elem { base, index: first, bytes: old } => {
+                let index = self.bin(BinOp::Add, first, index);
+                self.intern(Term::Elem { base, index, bytes: old.wrapping_add(bytes) })
+            }
+            Term::Addr { obj, off } => {
+                let base = self.addr(obj, 0);
+                self.intern(Term::Elem { base, index, bytes: off.wrapping_add(bytes) })
+            }
+            _ => self.intern(Term::Elem { base, index, bytes }),
+        }
+    }
+
+    /// The object a pointer points into, and where. `None`: the null pointer or another constant.
+    pub fn pointee(&mut self, ptr: TermId) -> Option<(ObjId, Off)> {
+        match *self.get(ptr) {
+            Term::Int(_) => None,
+            Term::Addr { obj, off } => Some((obj, Off::At(off))),
+            Term::Elem { base, index, bytes } => {
+                let (obj, off) = self.pointee(base)?;
+                Some(match off {
+                    Off::At(at) => (obj, Off::Elem(index, at.wrapping_add(bytes))),
+                    _ => (obj, Off::Some),
+                })
+            }
+            Term::Func(id) => Some((self.intern_object(Object::Code(id)), Off::At(0))),
+            Term::Bin(..) | Term::Ite(..) if self.mentions[ptr].len() == 1 => Some((self.mentions[ptr][0], Off::Some)),
+            _ => Some((self.intern_object(Object::Deref(ptr)), Off::At(0))),
+        }
+    }
+
+    /// The object behind a symbolic pointer, if anyone has looked there yet.
+    pub fn known_deref(&self, ptr: TermId) -> Option<ObjId> {
+        self.object_index.get(&Object::Deref(ptr)).copied()
+    }
+
+    pub fn cast(&mut self, op: CastOp, from_bits: u32, to_bits: u32, a: TermId) -> TermId {
+        match op {
+            CastOp::Same | CastOp::SExt | CastOp::PtrToInt | CastOp::IntToPtr => a,
+            CastOp::Trunc => match *self.get(a) {
+                Term::Int(value) => self.int(sign_extend(value, to_bits)),
+                Term::Cmp(..) => a,
+                Term::Cast(CastOp::ZExt, inner_bits, inner) if inner_bits == to_bits => inner,
+                // A handle or pointer kept in a narrower integer keeps its identity.
+                _ if to_bits >= 32 => a,
+                _ => self.intern(Term::Cast(CastOp::Trunc, to_bits, a)),
+            },
+            CastOp::ZExt => match *self.get(a) {
+                Term::Int(value) => self.int(zero_extend(value, from_bits)),
+                Term::Cmp(..) => a,
+                _ if from_bits == 1 => a,
+                _ => self.intern(Term::Cast(CastOp::ZExt, from_bits, a)),
+            },
+            CastOp::Float => self.intern(Term::Cast(CastOp::Float, to_bits, a)),
+        }
+    }
+
+    pub fn bin(&mut self, op: BinOp, a: TermId, b: TermId) -> TermId {
+        if let (Some(x), Some(y)) = (self.as_int(a), self.as_int(b))
+            && let Some(value) = fold_bin(op, x, y)
+        {
+            return self.int(value);
+        }
+        match op {
+            BinOp::Add => match (self.as_int(a), self.as_int(b)) {
+                (_, Some(k)) => return self.add_const(a, k),
+                (Some(k), _) => return self.add_const(b, k),
+                _ => {}
+            },
+            BinOp::Sub => {
+                if let Some(k) = self.as_int(b) {
+                    return self.add_const(a, k.wrapping_neg());
+                }
+                if a == b {
+                    return ZERO;
+                }
+            }
+            BinOp::Mul => match (self.as_int(a), self.as_int(b)) {
+                (Some(0), _) | (_, Some(0)) => return ZERO,
+                (_, Some(1)) => return a,
+                (Some(1), _) => return b,
+                _ => {}
+            },
+            BinOp::And => {
+                if a == ZERO || b == ZERO {
+                    return ZERO;
+                }
+                if a == b {
+                    return a;
+                }
+            }
+            BinOp::Or => {
+                if b == ZERO || a == b {
+                    return a;
+                }
+                if a == ZERO {
+                    return b;
+                }
+            }
+            BinOp::Xor => {
+                if b == ZERO {
+                    return a;
+                }
+                if a == b {
+                    return ZERO;
+                }
+                // `!flag` on a boolean.
+                if let (Term::Cmp(cmp, x, y), ONE) = (self.get(a).clone(), b) {
+                    return self.cmp(negate(cmp), x, y);
+                }
+            }
+            BinOp::Shl | BinOp::LShr | BinOp::AShr if b == ZERO => return a,
+            _ => {}
+        }
+        self.intern(Term::Bin(op, a, b))
+    }
+
+    fn add_const(&mut self, a: TermId, k: i64) -> TermId {
+        if k == 0 {
+            return a;
+        }
+        match *self.get(a) {
+            Term::Int(value) => self.int(value.wrapping_add(k)),
+            Term::Addr { .. } | Term::Elem { .. } => self.ptr_add(a, k),
+            Term::Bin(BinOp::Add, inner, c) if self.as_int(c).is_some() => {
+                let sum = self.as_int(c).unwrap_or(0).wrapping_add(k);
+                self.add_const(inner, sum)
+            }
+            _ => {
+                let k = self.int(k);
+                self.intern(Term::Bin(BinOp::Add, a, k))
+            }
+        }
+    }
+
+    pub fn cmp(&mut self, op: CmpOp, a: TermId, b: TermId) -> TermId {
+        if op == CmpOp::Float {
+            return self.intern(Term::Cmp(op, a, b));
+        }
+        if let (Some(x), Some(y)) = (self.as_int(a), self.as_int(b)) {
+            return if fold_cmp(op, x, y) { ONE } else { ZERO };
+        }
+        if a == b {
+            return match op {
+                CmpOp::Eq | CmpOp::Ule | CmpOp::Uge | CmpOp::Sle | CmpOp::Sge => ONE,
+                _ => ZERO,
+            };
+        }
+        // Constants go to the right, so that one comparison has one term.
+        if self.as_int(a).is_some() || (self.as_int(b).is_none() && b < a && matches!(op, CmpOp::Eq | CmpOp::Ne)) {
+            return self.cmp_ordered(swap(op), b, a);
+        }
+        self.cmp_ordered(op, a, b)
+    }
+
+    fn cmp_ordered(&mut self, op: CmpOp, a: TermId, b: TermId) -> TermId {
+        if let Some(k) = self.as_int(b) {
+            // `(x cmp y) != 0` and its like are the comparison itself.
+            if let Term::Cmp(inner, x, y) = *self.get(a) {
+                match (op, k) {
+                    (CmpOp::Ne, 0) | (CmpOp::Eq, 1) | (CmpOp::Sgt, 0) | (CmpOp::Ugt, 0) => return a,
+                    (CmpOp::Eq, 0) | (CmpOp::Ne, 1) => return self.cmp(negate(inner), x, y),
+                    _ => {}
+                }
+            }
+            if let Term::Cast(CastOp::ZExt, bits, inner) = *self.get(a)
+                && matches!(op, CmpOp::Eq | CmpOp::Ne)
+                && (0..=i64::MAX >> 64u32.saturating_sub(bits).min(63)).contains(&k)
+            {
+                let k = self.int(sign_extend(k, bits));
+                return self.cmp(op, inner, k);
+            }
+            // `x + c == k` is `x == k - c`.
+            if let Term::Bin(BinOp::Add, inner, c) = *self.get(a)
+                && let Some(c) = self.as_int(c)
+                && matches!(op, CmpOp::Eq | CmpOp::Ne)
+            {
+                let k = self.int(k.wrapping_sub(c));
+                return self.cmp(op, inner, k);
+            }
+            match (op, k) {
+                (CmpOp::Ult, 1) => return self.cmp(CmpOp::Eq, a, ZERO),
+                (CmpOp::Ugt, 0) | (CmpOp::Uge, 1) => return self.cmp(CmpOp::Ne, a, ZERO),
+                (CmpOp::Uge, 0) => return ONE,
+                (CmpOp::Ult, 0) => return ZERO,
+                _ => {}
+            }
+        }
+        self.intern(Term::Cmp(op, a, b))
+    }
+
+    /// A comparison as it stands, without simplification: for handing conditions to the solver.
+    pub(crate) fn raw_cmp(&mut self, op: CmpOp, a: TermId, b: TermId) -> TermId {
+        self.intern(Term::Cmp(op, a, b))
+    }
+
+    /// Does the term contain `part`? Bounded, so that a huge term answers "yes".
+    pub fn contains(&self, term: TermId, part: &mut dyn FnMut(&Term, TermId) -> bool) -> bool {
+        self.contains_within(term, part, 12)
+    }
+
+    fn contains_within(&self, id: TermId, part: &mut dyn FnMut(&Term, TermId) -> bool, depth: u32) -> bool {
+        if part(&self.terms[id], id) {
+            return true;
+        }
+        if depth == 0 {
+            return true;
+        }
+        let mut go = |id: TermId| self.contains_within(id, part, depth - 1);
+        match &self.terms[id] {
+            Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => false,
+            Term::Content { obj, off, .. } => {
+                let by_object = matches!(self.objects[*obj], Object::Deref(t) if go(t));
+                by_object || matches!(off, Off::Elem(index, _) if go(*index))
+            }
+            Term::Addr { obj, .. } => matches!(self.objects[*obj], Object::Deref(t) if go(t)),
+            Term::Elem { base, index, .. } => go(*base) || go(*index),
+            Term::Pure { args, .. } => args.iter().any(|&arg| go(arg)),
+            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => go(*a) || go(*b),
+            Term::Cast(_, _, a) => go(*a),
+            Term::Ite(c, a, b) => go(*c) || go(*a) || go(*b),
+        }
+    }
+}
+
+pub fn negate(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Eq => CmpOp::Ne,
+        CmpOp::Ne => CmpOp::Eq,
+        CmpOp::Ult => CmpOp::Uge,
+        CmpOp::Ule => CmpOp::Ugt,
+        CmpOp::Ugt => CmpOp::Ule,
+        CmpOp::Uge => CmpOp::Ult,
+        CmpOp::Slt => CmpOp::Sge,
+        CmpOp::Sle => CmpOp::Sgt,
+        CmpOp::Sgt => CmpOp::Sle,
+        CmpOp::Sge => CmpOp::Slt,
+        CmpOp::Float => CmpOp::Float,
+    }
+}
+
+fn swap(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Ult => CmpOp::Ugt,
+        CmpOp::Ule => CmpOp::Uge,
+        CmpOp::Ugt => CmpOp::Ult,
+        CmpOp::Uge => CmpOp::Ule,
+        CmpOp::Slt => CmpOp::Sgt,
+        CmpOp::Sle => CmpOp::Sge,
+        CmpOp::Sgt => CmpOp::Slt,
+        CmpOp::Sge => CmpOp::Sle,
+        CmpOp::Eq | CmpOp::Ne | CmpOp::Float => op,
+    }
+}
+
+pub fn fold_cmp(op: CmpOp, x: i64, y: i64) -> bool {
+    match op {
+        CmpOp::Eq => x == y,
+        CmpOp::Ne => x != y,
+        CmpOp::Ult => (x as u64) < y as u64,
+        CmpOp::Ule => x as u64 <= y as u64,
+        CmpOp::Ugt => x as u64 > y as u64,
+        CmpOp::Uge => x as u64 >= y as u64,
+        CmpOp::Slt => x < y,
+        CmpOp::Sle => x <= y,
+        CmpOp::Sgt => x > y,
+        CmpOp::Sge => x >= y,
+        CmpOp::Float => false,
+    }
+}
+
+fn fold_bin(op: BinOp, x: i64, y: i64) -> Option<i64> {
+    Some(match op {
+        BinOp::Add => x.wrapping_add(y),
+        BinOp::Sub => x.wrapping_sub(y),
+        BinOp::Mul => x.wrapping_mul(y),
+        BinOp::SDiv => x.checked_div(y)?,
+        BinOp::SRem => x.checked_rem(y)?,
+        BinOp::UDiv => (x as u64).checked_div(y as u64)? as i64,
+        BinOp::URem => (x as u64).checked_rem(y as u64)? as i64,
+        BinOp::And => x & y,
+        BinOp::Or => x | y,
+        BinOp::Xor => x ^ y,
+        BinOp::Shl => x.checked_shl(u32::try_from(y).ok()?)?,
+        BinOp::LShr if x >= 0 => x.checked_shr(u32::try_from(y).ok()?)?,
+        BinOp::AShr => x.checked_shr(u32::try_from(y).ok()?)?,
+        BinOp::LShr | BinOp::Float => return None,
+    })
+}
+
+fn sign_extend(value: i64, bits: u32) -> i64 {
+    if bits == 0 || bits >= 64 {
+        return value;
+    }
+    let shift = 64 - bits;
+    (value << shift) >> shift
+}
+
+fn zero_extend(value: i64, bits: u32) -> i64 {
+    if bits == 0 || bits >= 64 {
+        return value;
+    }
+    value & ((1i64 << bits) - 1)
+}

@@ -1,0 +1,139 @@
+//! How a state came to be: a persistent graph of events, one node per event,
+//! several predecessors where states were merged.
+
+use std::rc::Rc;
+
+use caulk_ir::{BlockId, InstId};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::object::ObjId;
+
+/// Something that happened on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Event {
+    /// The terminator `inst` went to `to`; `first`: the "then" side, or a `case`.
+    Branch {
+        inst: InstId,
+        to: BlockId,
+        first: bool,
+    },
+    Alloc {
+        inst: InstId,
+        obj: ObjId,
+    },
+    /// A test showed that the allocation failed.
+    Failed {
+        inst: InstId,
+        obj: ObjId,
+    },
+    Release {
+        inst: InstId,
+        obj: ObjId,
+    },
+    /// The call ended in its callee's outcome of this number.
+    Outcome {
+        inst: InstId,
+        outcome: u32,
+    },
+    /// The object's address was written to memory.
+    Store {
+        inst: InstId,
+        obj: ObjId,
+    },
+}
+
+#[derive(Debug)]
+pub struct Node {
+    pub event: Option<Event>,
+    pub prevs: SmallVec<[Trace; 1]>,
+    /// Events on the shortest way here.
+    pub depth: u32,
+}
+
+/// The end of a path; `None` is the function's entry.
+pub type Trace = Option<Rc<Node>>;
+
+/// More ways into a merge than this are not remembered.
+const MAX_WAYS: usize = 4;
+
+pub fn push(trace: &Trace, event: Event) -> Trace {
+    let depth = trace.as_ref().map_or(0, |node| node.depth) + 1;
+    Some(Rc::new(Node { event: Some(event), prevs: SmallVec::from_iter([trace.clone()]), depth }))
+}
+
+/// Both ways lead here.
+pub fn merge(a: &Trace, b: &Trace) -> Trace {
+    if same(a, b) {
+        return a.clone();
+    }
+    let mut prevs: SmallVec<[Trace; 1]> = SmallVec::new();
+    for way in ways(a).into_iter().chain(ways(b)) {
+        if !prevs.iter().any(|known| same(known, &way)) {
+            prevs.push(way);
+        }
+    }
+    prevs.sort_by_key(|way| way.as_ref().map_or(0, |node| node.depth));
+    prevs.truncate(MAX_WAYS);
+    let depth = prevs.first().and_then(|way| way.as_ref()).map_or(0, |node| node.depth);
+    Some(Rc::new(Node { event: None, prevs, depth }))
+}
+
+fn ways(trace: &Trace) -> SmallVec<[Trace; 4]> {
+    match trace {
+        Some(node) if node.event.is_none() => node.prevs.iter().cloned().collect(),
+        _ => SmallVec::from_iter([trace.clone()]),
+    }
+}
+
+fn same(a: &Trace, b: &Trace) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// The events of the paths that end here, the shortest first, at most `limit` of them.
+pub fn paths(trace: &Trace, limit: usize) -> Vec<Vec<Event>> {
+    let mut done = Vec::new();
+    let mut open: Vec<(Trace, Vec<Event>)> = vec![(trace.clone(), Vec::new())];
+    while let Some((at, mut events)) = open.pop() {
+        let mut at = at;
+        loop {
+            let Some(node) = at.clone() else {
+                events.reverse();
+                done.push(events);
+                break;
+            };
+            if let Some(event) = node.event {
+                events.push(event);
+            }
+            for other in node.prevs.iter().skip(1) {
+                if open.len() + done.len() < limit {
+                    open.push((other.clone(), events.clone()));
+                }
+            }
+            at = node.prevs.first().cloned().flatten();
+        }
+        if done.len() >= limit {
+            break;
+        }
+    }
+    done.sort_by_key(Vec::len);
+    done
+}
+
+impl Drop for Node {
+    /// Long chains are taken apart one by one: the default drop would recurse.
+    fn drop(&mut self) {
+        let mut open: Vec<Trace> = self.prevs.drain(..).collect();
+        while let Some(trace) = open.pop() {
+            if let Some(node) = trace
+                && let Ok(mut node) = Rc::try_unwrap(node)
+            {
+                open.extend(node.prevs.drain(..));
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What people call things: variables, access paths, callees, places.
+
+use caulk_analysis::{Knowledge, Subject};
+use caulk_findings::Place;
+use caulk_ir::{
+    Callee, FuncId, Function, InstId, Op, Target, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind, VarId,
+};
+
+pub struct Names<'a> {
+    knowledge: &'a Knowledge<'a>,
+    unit_id: UnitId,
+    unit: &'a Unit,
+    pub function: &'a Function,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(knowledge: &'a Knowledge<'a>, id: FuncId) -> Self {
+        let unit_id = knowledge.program.unit_of(id);
+        Self { knowledge, unit_id, unit: &knowledge.program.units[unit_id], function: knowledge.program.function(id) }
+    }
+
+    pub fn place(&self, inst: InstId) -> Place {
+        let loc = self.unit.locs[self.function.insts[inst].loc];
+        let own = self.unit.locs[self.function.loc];
+        let (file, line, column, in_macro) = match loc.file {
+            Some(file) if loc.line > 0 => (file, loc.line, loc.column, loc.in_macro),
+            _ => match own.file {
+                Some(file) => (file, own.line, own.column, false),
+                None => return Place { function: self.function.name.clone(), ..Place::default() },
+            },
+        };
+        Place { file: self.unit.files[file].clone(), line, column, function: self.function.name.clone(), in_macro }
+    }
+
+    /// The name of the function a call calls.
+    pub fn callee(&self, inst: InstId) -> Option<String> {
+        let Op::Call(call) = &self.function.insts[inst].op else { return None };
+        match &call.callee {
+            Callee::Symbol(symbol) => Some(self.unit.symbols[*symbol].name.clone()),
+            Callee::Value(value) => match self.knowledge.program.target(self.unit_id, self.address(*value)?) {
+                Target::Functions(all) => all.first().map(|&id| self.knowledge.program.function(id).name.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn address(&self, value: ValueId) -> Option<caulk_ir::SymbolId> {
+        match self.function.values[value].kind {
+            ValueKind::Address(symbol, _) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    /// How people call the object an incident is about, quoted where it is code.
+    pub fn subject(&self, subject: &Subject) -> String {
+        match subject {
+            Subject::Allocated { site, .. } => match self.holder(*site) {
+                Some(name) => format!("`{name}`"),
+                None => match self.callee(*site) {
+                    Some(callee) => format!("the result of `{callee}`"),
+                    None => "the result of this call".into(),
+                },
+            },
+            Subject::Input(path) => self.input(path),
+        }
+    }
+
+    /// `*arg0[8]` with the parameter's name.
+    fn input(&self, path: &str) -> String {
+        let mut text = path.to_string();
+        for var in self.function.vars.iter() {
+            if let Some(index) = var.param {
+                text = replace_word(&text, &format!("arg{index}"), &var.name);
+            }
+        }
+        match text.strip_prefix('*') {
+            Some(pointer) if pointer.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("`{pointer}`"),
+            _ => format!("`{text}`"),
+        }
+    }
+
+    /// The variable or field that takes the result of a call, or gets it through a pointer.
+    pub fn holder(&self, site: InstId) -> Option<String> {
+        if let Some(result) = self.function.insts[site].result
+            && let Some(name) = self.holder_of(result)
+        {
+            return Some(name);
+        }
+        let Op::Call(call) = &self.function.insts[site].op else { return None };
+        // `make(&p)`: a local whose address is passed.
+        call.args.iter().find_map(|&arg| match self.function.values[arg].kind {
+            ValueKind::Inst(inst) => match self.function.insts[inst].op {
+                Op::Alloca { var: Some(var), .. } => Some(self.var(var)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn holder_of(&self, value: ValueId) -> Option<String> {
+        for inst in self.function.insts.iter() {
+            if let Op::Bind { var, value: bound } = inst.op
+                && bound == value
+            {
+                return Some(self.var(var));
+            }
+        }
+        for inst in self.function.insts.iter() {
+            match &inst.op {
+                Op::Store { ptr, value: stored } if *stored == value => return Some(self.lvalue(*ptr, 4)),
+                Op::Phi { incoming } if incoming.iter().any(|entry| entry.1 == value) => {
+                    let result = inst.result?;
+                    return self.function.insts.iter().find_map(|inst| match inst.op {
+                        Op::Bind { var, value: bound } if bound == result => Some(self.var(var)),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn var(&self, var: VarId) -> String {
+        self.function.vars[var].name.clone()
+    }
+
+    /// What the programmer wrote for the cell behind a pointer.
+    fn lvalue(&self, ptr: ValueId, depth: u32) -> String {
+        if depth == 0 {
+            return "…".into();
+        }
+        match self.function.values[ptr].kind {
+            ValueKind::Inst(inst) => match &self.function.insts[inst].op {
+                Op::Alloca { var: Some(var), .. } => self.var(*var),
+                Op::Offset { base, bytes, indices } => {
+                    let (text, ty, direct) = self.base(*base, depth - 1);
+                    let field = ty.and_then(|ty| self.field(ty, *bytes));
+                    match field {
+                        Some(field) => format!("{text}{}{field}", if direct { "." } else { "->" }),
+                        None if !indices.is_empty() => format!("{text}[…]"),
+                        None => format!("*{text}"),
+                    }
+                }
+                _ => {
+                    let (text, ty, direct) = self.base(ptr, depth - 1);
+                    match ty.and_then(|ty| self.field(ty, 0)) {
+                        Some(field) => format!("{text}{}{field}", if direct { "." } else { "->" }),
+                        None => format!("*{text}"),
+                    }
+                }
+            },
+            ValueKind::Param(_) => {
+                let (text, ty, _) = self.base(ptr, depth - 1);
+                match ty.and_then(|ty| self.field(ty, 0)) {
+                    Some(field) => format!("{text}->{field}"),
+                    None => format!("*{text}"),
+                }
+            }
+            ValueKind::Address(symbol, _) => self.unit.symbols[symbol].name.clone(),
+            _ => "…".into(),
+        }
+    }
+
+    /// The text of a pointer expression, the struct it points to, and whether it is the struct itself.
+    fn base(&self, value: ValueId, depth: u32) -> (String, Option<TypeId>, bool) {
+        if let ValueKind::Inst(inst) = self.function.values[value].kind
+            && let Op::Alloca { var: Some(var), .. } = self.function.insts[inst].op
+        {
+            return (self.var(var), self.function.vars[var].ty, true);
+        }
+        if let Some(var) = self.bound(value) {
+            let ty = self.function.vars[var].ty.and_then(|ty| self.pointee(ty));
+            return (self.var(var), ty, false);
+        }
+        if let ValueKind::Address(symbol, _) = self.function.values[value].kind {
+            return (self.unit.symbols[symbol].name.clone(), None, true);
+        }
+        if let ValueKind::Inst(inst) = self.function.values[value].kind
+            && let Op::Load { ptr } = self.function.insts[inst].op
+        {
+            return (self.lvalue(ptr, depth), None, false);
+        }
+        ("…".into(), None, false)
+    }
+
+    fn bound(&self, value: ValueId) -> Option<VarId> {
+        self.function.insts.iter().find_map(|inst| match inst.op {
+            Op::Bind { var, value: bound } if bound == value => Some(var),
+            _ => None,
+        })
+    }
+
+    fn strip(&self, mut ty: TypeId) -> Option<TypeId> {
+        for _ in 0..16 {
+            match &self.unit.types.get(ty)?.kind {
+                TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => ty = (*inner)?,
+                _ => return Some(ty),
+            }
+        }
+        None
+    }
+
+    fn pointee(&self, ty: TypeId) -> Option<TypeId> {
+        match self.unit.types.get(self.strip(ty)?)?.kind {
+            TypeKind::Pointer(inner) | TypeKind::Array(inner) => inner,
+            _ => None,
+        }
+    }
+
+    fn field(&self, ty: TypeId, bytes: i64) -> Option<String> {
+        let mut at = self.strip(ty)?;
+        let mut rest = u64::try_from(bytes).ok()?;
+        let mut text = String::new();
+        for _ in 0..8 {
+            let (TypeKind::Struct(fields) | TypeKind::Union(fields)) = &self.unit.types.get(at)?.kind else { break };
+            let field = fields.iter().rev().find(|field| field.offset <= rest)?;
+            rest -= field.offset;
+            if !field.name.is_empty() {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(&field.name);
+            }
+            match field.ty.and_then(|ty| self.strip(ty)) {
+                Some(inner) => at = inner,
+                None => break,
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A condition as text, as far as names are known.
+    pub fn condition(&self, value: ValueId) -> String {
+        self.expression(value, 4)
+    }
+
+    fn expression(&self, value: ValueId, depth: u32) -> String {
+        if depth == 0 {
+            return "…".into();
+        }
+        if let Some(var) = self.bound(value) {
+            return self.var(var);
+        }
+        match self.function.values[value].kind {
+            ValueKind::Int(number) => number.to_string(),
+            ValueKind::Null | ValueKind::Zero => "NULL".into(),
+            ValueKind::Address(symbol, _) => self.unit.symbols[symbol].name.clone(),
+            ValueKind::Param(index) => self
+                .function
+                .vars
+                .iter()
+                .find(|var| var.param == Some(index))
+                .map_or_else(|| format!("argument {}", index + 1), |var| var.name.clone()),
+            ValueKind::Inst(inst) => match &self.function.insts[inst].op {
+                Op::Cmp { op, a, b } => {
+                    use caulk_ir::CmpOp::*;
+                    let sign = match op {
+                        Eq => "==",
+                        Ne => "!=",
+                        Ult | Slt => "<",
+                        Ule | Sle => "<=",
+                        Ugt | Sgt => ">",
+                        Uge | Sge => ">=",
+                        Float => "~",
+                    };
+                    format!("{} {sign} {}", self.expression(*a, depth - 1), self.expression(*b, depth - 1))
+                }
+                Op::Load { ptr } => self.lvalue(*ptr, depth - 1),
+                Op::Cast { a, .. } => self.expression(*a, depth - 1),
+                Op::Call(_) => self.callee(inst).map_or_else(|| "…".into(), |callee| format!("{callee}(…)")),
+                Op::Bin { op, a, b } => {
+                    use caulk_ir::BinOp::*;
+                    let sign = match op {
+                        Add => "+",
+                        Sub => "-",
+                        Mul => "*",
+                        UDiv | SDiv => "/",
+                        URem | SRem => "%",
+                        And => "&",
+                        Or => "|",
+                        Xor => "^",
+                        Shl => "<<",
+                        LShr | AShr => ">>",
+                        Float => "~",
+                    };
+                    format!("{} {sign} {}", self.expression(*a, depth - 1), self.expression(*b, depth - 1))
+                }
+                _ => "…".into(),
+            },
+            _ => "…".into(),
+        }
+    }
+}
+
+fn replace_word(text: &str, word: &str, with: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let after = rest[at + word.len()..].chars().next();
+        out.push_str(&rest[..at]);
+        out.push_str(if after.is_some_and(|c| c.is_ascii_digit()) { word } else { with });
+        rest = &rest[at + word.len()..];
+    }
+    out.push_str(rest);
+    out
+}

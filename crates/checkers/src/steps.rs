@@ -1,0 +1,121 @@
+//! The path from the allocation to the error, as steps a person can follow.
+
+use caulk_analysis::{Analysis, Event, Incident, IncidentKind, Object, Subject, Summary, Term};
+use caulk_base::Id;
+use caulk_findings::{Decision, Step, StepKind};
+use caulk_ir::{Callee, InstId, Op, Target};
+
+use crate::naming::Names;
+
+/// More steps than this are not shown; the ends matter most.
+const MAX_STEPS: usize = 16;
+
+pub fn steps(analysis: &Analysis<'_>, incident: &Incident, names: &Names<'_>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut state = "allocated";
+    let site = match incident.subject {
+        Subject::Allocated { site, .. } => Some(site),
+        Subject::Input(_) => None,
+    };
+    let events = incident.paths.first().map(Vec::as_slice).unwrap_or_default();
+    // What came before the allocation does not concern the object.
+    let start = match site {
+        Some(site) => events.iter().rposition(|event| matches!(event, Event::Alloc { inst, .. } if *inst == site)),
+        None => events
+            .iter()
+            .position(|event| matches!(event, Event::Release { inst, .. } if Some(*inst) == incident.freed_at)),
+    };
+    let push = |steps: &mut Vec<Step>, kind, inst: InstId, text: String, state: &str, decision| {
+        steps.push(Step { kind, place: names.place(inst), text, depth: 0, decision, state: state.into() });
+    };
+    if let Some(site) = site {
+        let text = match names.callee(site) {
+            Some(callee) => format!("allocated by `{callee}` here"),
+            None => "allocated here".into(),
+        };
+        push(&mut steps, StepKind::Allocate, site, text, state, None);
+    }
+    let after = start.map_or(0, |at| at + usize::from(site.is_some()));
+    for event in &events[after.min(events.len())..] {
+        match *event {
+            Event::Branch { inst, first, .. } => {
+                let op = &names.function.insts[inst].op;
+                let (condition, taken) = match op {
+                    Op::Branch { cond, .. } => (names.condition(*cond), first),
+                    Op::Switch { value, .. } => (format!("switch on {}", names.condition(*value)), first),
+                    _ => continue,
+                };
+                let text = match op {
+                    Op::Branch { .. } => format!("`{condition}` is {} here", if taken { "true" } else { "false" }),
+                    _ => format!("{condition} takes {}", if taken { "this case" } else { "the default" }),
+                };
+                push(&mut steps, StepKind::Branch, inst, text, state, Some(Decision { condition, taken }));
+            }
+            Event::Outcome { inst, outcome } => {
+                if let Some(text) = outcome_text(analysis, incident, names, inst, outcome as usize) {
+                    push(&mut steps, StepKind::Call, inst, text, state, None);
+                }
+            }
+            Event::Failed { inst, .. } => {
+                push(&mut steps, StepKind::Branch, inst, "another allocation failed here".into(), state, None);
+            }
+            Event::Release { inst, .. } if Some(inst) == incident.freed_at => {
+                state = "released";
+                let text = match names.callee(inst) {
+                    Some(callee) => format!("released by `{callee}` here"),
+                    None => "released here".into(),
+                };
+                push(&mut steps, StepKind::Release, inst, text, state, None);
+            }
+            Event::Release { .. } | Event::Alloc { .. } | Event::Store { .. } => {}
+        }
+    }
+    if steps.len() > MAX_STEPS {
+        steps.drain(MAX_STEPS / 2..steps.len() - MAX_STEPS / 2);
+    }
+    let (kind, text, end) = match &incident.kind {
+        IncidentKind::Leak => match incident.loss {
+            Some(caulk_analysis::Loss::Return) => (StepKind::Lose, "returns here without releasing it", "lost"),
+            Some(caulk_analysis::Loss::Ignored) => (StepKind::Lose, "nothing keeps it from here on", "lost"),
+            _ => (StepKind::Lose, "the last reference is lost here", "lost"),
+        },
+        IncidentKind::LeakAtExit => (StepKind::Lose, "the program ends here", "lost"),
+        IncidentKind::DoubleFree => (StepKind::Release, "released again here", "released twice"),
+        IncidentKind::UseAfterFree(_) => (StepKind::Use, "used here after its release", "released"),
+        IncidentKind::Mismatched { .. } => (StepKind::Release, "released here by the wrong function", "released"),
+        IncidentKind::InvalidFree(_) => (StepKind::Release, "released here", "not allocated"),
+    };
+    push(&mut steps, kind, incident.at, text.into(), end, None);
+    steps
+}
+
+/// "`append` returns -1 here".
+fn outcome_text(
+    analysis: &Analysis<'_>,
+    incident: &Incident,
+    names: &Names<'_>,
+    inst: InstId,
+    outcome: usize,
+) -> Option<String> {
+    let Op::Call(call) = &names.function.insts[inst].op else { return None };
+    let program = analysis.knowledge.program;
+    let Callee::Symbol(symbol) = call.callee else { return None };
+    let Target::Functions(all) = program.target(program.unit_of(incident.function), symbol) else { return None };
+    let [one] = all.as_slice() else { return None };
+    let summary = analysis.knowledge.summary(*one)?;
+    let callee = &program.function(*one).name;
+    let result = describe_result(&summary, outcome)?;
+    Some(format!("`{callee}` returns {result} here"))
+}
+
+fn describe_result(summary: &Summary, outcome: usize) -> Option<String> {
+    let outcome = summary.outcomes.get(outcome)?;
+    let result = outcome.result?;
+    match &summary.terms[result.index()] {
+        Term::Int(value) => Some(value.to_string()),
+        Term::Addr { obj, .. } if matches!(summary.objects[obj.index()], Object::Heap { .. }) => {
+            Some("what it allocated".into())
+        }
+        _ => None,
+    }
+}
