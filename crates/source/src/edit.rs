@@ -1,9 +1,11 @@
 //! Edits of one file's bytes.
 //!
-//!     text:   if (x) return -1;
-//!     edits:  at 6 " {\n\t"      rank of an opening brace: first of all that meet here
-//!             at 7 "free(p);\n\t"
-//!             at 17 "\n}"        rank of a closing brace: last
+//! ```text
+//! text:   if (x) return -1;
+//! edits:  at 6 " {\n\t"      rank of an opening brace: first of all that meet here
+//!         at 7 "free(p);\n\t"
+//!         at 17 "\n}"        rank of a closing brace: last
+//! ```
 //!
 //! # Invariants
 //! - Replaced ranges never overlap; insertions at one place keep their order, braces outermost.

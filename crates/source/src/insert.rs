@@ -3,11 +3,13 @@
 //! The one hard case is a statement that is the whole body of an `if`, `else` or loop: two statements need
 //! braces, and braces need a style.
 //!
-//!     if (x)                     if (x) {
-//!         return -1;    ==>          free(p);
-//!     else                           return -1;
-//!         y();                   } else
-//!                                    y();
+//! ```text
+//! if (x)                     if (x) {
+//!     return -1;    ==>          free(p);
+//! else                           return -1;
+//!     y();                   } else
+//!                                y();
+//! ```
 //!
 //! # Invariants
 //! - Nothing is inserted inside a macro invocation, nor where another `#if` configuration would read it differently.

@@ -1,9 +1,11 @@
 //! Conditional compilation as text: which `#if` branch a byte lies in, and what may come before it.
 //!
-//!     #ifdef A
-//!         if (foo)          // branch 1
-//!     #endif
-//!             return -1;    // in no branch, but under A it is the body of the `if`
+//! ```text
+//! #ifdef A
+//!     if (foo)          // branch 1
+//! #endif
+//!         return -1;    // in no branch, but under A it is the body of the `if`
+//! ```
 //!
 //! A statement inserted before that `return` would be right in one configuration and wrong in
 //! the other. [`Regions::starts_statement`] therefore asks every configuration: the last token before
