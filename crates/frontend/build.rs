@@ -1,4 +1,4 @@
-//! Compiles the C++ shim against LLVM 19 and links LLVM's static libraries.
+//! Compiles the C++ shim against LLVM 19, links LLVM's static libraries, and compiles the recorder of builds.
 //!
 //! `LLVM_CONFIG` names another `llvm-config`. The libraries are not bundled
 //! into this crate's own archive: only what is used goes into each binary, and
@@ -14,6 +14,22 @@ const COMPONENTS: [&str; 5] = ["analysis", "bitreader", "core", "support", "tran
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     build_llvm_shim();
+    build_recorder();
+}
+
+/// The library that `caulk capture` puts into every process of a build; it goes into the binary as it is.
+fn build_recorder() {
+    println!("cargo::rerun-if-changed=recorder");
+    let Ok(folder) = env::var("OUT_DIR") else { fail("OUT_DIR is not set") };
+    let compiler = cc::Build::new().opt_level(2).debug(false).pic(true).get_compiler();
+    let mut command = compiler.to_command();
+    command.args(["-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "recorder/recorder.c", "-o"]);
+    command.arg(Path::new(&folder).join("recorder.so"));
+    match command.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => fail(&format!("recorder/recorder.c does not compile: {}", first_line(&output.stderr))),
+        Err(error) => fail(&format!("cannot run the C compiler: {error}")),
+    }
 }
 
 /// Ends the build with a message for the person who runs it.

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 
 pub use bitcode::{BitcodeError, lower};
 pub use cache::{CacheChoice, DEFAULT_LIMIT};
+pub use capture::{CaptureReport, capture};
 pub use database::{CompileCommand, parse as parse_database};
 pub use error::FrontendError;
 pub use link::{LinkKind, LinkRecord, link, relink};

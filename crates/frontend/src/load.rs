@@ -193,7 +193,7 @@ impl Run<'_> {
     /// Every unit in order, and whether it came from the cache.
     fn units(&self, planned: &[Planned]) -> Result<Vec<(Made, bool)>, FrontendError> {
         self.progress.advanced(0, self.all);
-        let found: Vec<Option<Made>> = planned.par_iter().map(|unit| self.from_cache(unit)).collect();
+        let found: Vec<Option<Made>> = planned.par_iter().map(|unit| self.look_up(unit)).collect();
         if found.iter().any(Option::is_none) {
             self.clang.check()?;
             let mark = self.scratch.join("began");
@@ -213,7 +213,7 @@ impl Run<'_> {
         cache.key(&unit.command.directory, &unit.command.file, &words)
     }
 
-    fn from_cache(&self, unit: &Planned) -> Option<Made> {
+    fn look_up(&self, unit: &Planned) -> Option<Made> {
         let cache = self.cache?;
         let outcome = match cache.find(self.key(cache, unit), self.files)? {
             Stored::Unit(unit) => Outcome::Unit(Arc::from(unit)),

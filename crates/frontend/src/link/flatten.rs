@@ -76,13 +76,18 @@ impl<'a> Build<'a> {
                 list.extend(units.iter().map(|&unit| Input::Unit(unit)));
             } else if let Some(&made) = self.made.get(Path::new(input)) {
                 list.push(Input::Made(made));
-            } else if let Some(name) = Path::new(input).file_name() {
-                let made = self.made_by_name.get(unversioned(&name.to_string_lossy())).copied().flatten();
+            } else if let Some(name) = extracted_from(input).or_else(|| Path::new(input).file_name()?.to_str()) {
+                let made = self.made_by_name.get(unversioned(name)).copied().flatten();
                 list.extend(made.map(Input::Made));
             }
         }
         list
     }
+}
+
+/// libtool takes an archive apart to put its members into another: `libx.a` of `.libs/liby.lax/libx.a/a.o`.
+fn extracted_from(input: &str) -> Option<&str> {
+    input.split_once(".lax/")?.1.split('/').next()
 }
 
 /// `libx.so` of `libx.so.1.2`: the file that is linked against is often a link to the one that was made.

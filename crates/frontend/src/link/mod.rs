@@ -33,7 +33,7 @@ use caulk_ir::{
 use rayon::prelude::*;
 
 pub use flatten::link_units;
-pub use record::{LinkKind, LinkRecord};
+pub use record::{LINKS_NAME, LinkKind, LinkRecord};
 
 /// Puts units together, resolving every symbol.
 pub fn link(units: Vec<Arc<Unit>>, link_units: Vec<LinkUnit>) -> Program {

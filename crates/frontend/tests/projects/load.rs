@@ -1,48 +1,12 @@
 //! Loads small projects through the real clang.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use caulk_base::GapKind;
 use caulk_frontend::{CacheChoice, FrontendError, Loaded, Quiet, Request, compile_patched, load, relink};
 use caulk_ir::{Target, UnitId};
 
-struct Project(tempfile::TempDir);
-
-impl Project {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let project = Project(tempfile::tempdir().unwrap());
-        for (name, text) in files {
-            project.write(name, text);
-        }
-        project
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    fn database(&self, commands: &[(&str, &str)]) {
-        let entries: Vec<String> = commands
-            .iter()
-            .map(|(file, command)| format!(r#"{{"directory": ".", "file": "{file}", "command": "{command}"}}"#))
-            .collect();
-        self.write("compile_commands.json", &format!("[{}]", entries.join(",\n")));
-    }
-
-    fn request(&self) -> Request {
-        Request { jobs: 2, ..Request::new(vec![self.0.path().to_path_buf()]) }
-    }
-
-    fn load(&self) -> Loaded {
-        load(&self.request(), &Quiet).unwrap()
-    }
-}
+use crate::project::{Project, function_names, walk};
 
 fn plain(files: &[(&str, &str)], flags: &[&str]) -> Result<Loaded, FrontendError> {
     let project = Project::new(files);
@@ -51,10 +15,6 @@ fn plain(files: &[(&str, &str)], flags: &[&str]) -> Result<Loaded, FrontendError
     request.flags = flags.iter().map(ToString::to_string).collect();
     request.cache = CacheChoice::Off;
     load(&request, &Quiet)
-}
-
-fn function_names(loaded: &Loaded) -> Vec<String> {
-    loaded.program.functions.ids().map(|id| loaded.program.function(id).name.clone()).collect()
 }
 
 #[test]
@@ -251,13 +211,4 @@ fn a_patched_file_is_compiled_in_its_place() {
     let error = compile_patched(command, &[(project.path("a.c"), "int (".to_owned())], false).unwrap_err();
     assert!(matches!(error, FrontendError::Compile { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(project.path("a.h")).unwrap(), "int g(void);\n");
-}
-
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        if entry.path().is_dir() { found.extend(walk(&entry.path())) } else { found.push(entry.path()) }
-    }
-    found
 }
