@@ -190,7 +190,8 @@ impl FunctionSource {
             return Err(Refusal::Conditional);
         }
         let Some(owner) = stmt.parent else { return Err(Refusal::Shape("no statement around it")) };
-        let depth = stmt.depth as i32;
+        // Outer braces enclose inner ones where both meet at one place.
+        let depth = self.ancestors(id).count() as i32;
         let (opening, closing) = (depth - 100_000, 100_000 - depth);
         let mut edits = EditSet::new();
         let owner_start = if stmt.slot == Slot::Else { header.start } else { self.stmts[owner].span.start };

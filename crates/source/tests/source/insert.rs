@@ -306,3 +306,14 @@ fn two_edits_of_one_statement_share_their_braces() {
         "int f(char *p, char *q)\n{\n\tif (g(p)) {\n\t\tfree(p);\n\t\tfree(q);\n\t\treturn 1;\n\t}\n\treturn 0;\n}\n"
     );
 }
+
+#[test]
+fn braces_of_nested_statements_nest() {
+    let text = "int f(char *p, int n)\n{\n\tswitch (n) {\n\tcase 1:\n\tcase 2:\n\t\tg(p);\n\t}\n\treturn 0;\n}\n";
+    let function = function_in(text);
+    let outer = Snippet::line("int a = 1;").declaring();
+    let inner = Snippet::line("int b = 2;").declaring();
+    let mut edits = function.insert_before(stmt(&function, "case 2:\n\t\tg(p);"), &outer).unwrap();
+    edits.merge(&function.insert_before(stmt(&function, "g(p);"), &inner).unwrap());
+    applied(&function, &edits);
+}
