@@ -1,13 +1,22 @@
 //! The models built into caulk, and those of a user's file on top.
+//!
+//! A run asks for some hundred of several thousand functions, so a library's file is only cut into lines at the
+//! start, and a line is read when its function is first asked for.
+//!
+//! # Invariants
+//! - In a library's file every line below `[functions]` is one whole function (or empty, or a comment), and no
+//!   function is in two files. The tests read all files as plain TOML too, and compare.
 
 use std::sync::OnceLock;
 
+use caulk_base::{FxHashMap, IdVec};
+
 use crate::document::{ConfigErrors, Document};
 use crate::reader;
-use crate::types::Models;
+use crate::types::{FamilyId, FamilySpec, FunctionModel, Models};
 
 /// Name and text of each library's file; earlier ones may be named by `like` and by families in later ones.
-const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     ("libc", include_str!("../data/libc.toml")),
     ("libm", include_str!("../data/libm.toml")),
     ("posix", include_str!("../data/posix.toml")),
@@ -22,19 +31,76 @@ const FILES: &[(&str, &str)] = &[
     ("libcurl", include_str!("../data/libcurl.toml")),
 ];
 
-impl Models {
-    /// The models of all libraries caulk knows. Read once; later calls copy.
-    pub fn builtin() -> Models {
-        static BUILTIN: OnceLock<Models> = OnceLock::new();
-        let models = BUILTIN.get_or_init(|| {
-            let mut models = Models::default();
-            for (name, text) in FILES {
-                let read = models.extend(text, name);
-                debug_assert!(read.is_ok(), "{}", read.err().map(|error| error.to_string()).unwrap_or_default());
+/// The lines of all libraries.
+#[derive(Debug)]
+pub(crate) struct Libraries {
+    families: IdVec<FamilyId, FamilySpec>,
+    lines: FxHashMap<&'static str, Line>,
+}
+
+/// One function, read or not yet.
+#[derive(Debug)]
+struct Line {
+    file: &'static str,
+    number: u32,
+    text: &'static str,
+    model: OnceLock<Option<FunctionModel>>,
+}
+
+impl Libraries {
+    fn load() -> Self {
+        let mut libraries = Self { families: IdVec::new(), lines: FxHashMap::default() };
+        libraries.lines.reserve(8192);
+        for &(file, text) in FILES {
+            let (header, functions) = text.split_once("[functions]\n").unwrap_or((text, ""));
+            let families =
+                Document::parse(header, file).and_then(|document| match document.root().section("families")? {
+                    Some(section) => Ok(reader::read_families(&mut libraries.families, &section)),
+                    None => Ok(Vec::new()),
+                });
+            debug_assert!(families.is_ok_and(|errors| errors.is_empty()), "families of {file}");
+            let first = header.bytes().filter(|&byte| byte == b'\n').count() + 2;
+            for (number, text) in (first..).zip(functions.lines()) {
+                let Some((name, _)) = text.split_once(" = ") else { continue };
+                if !name.starts_with('#') {
+                    let number = u32::try_from(number).unwrap_or(u32::MAX);
+                    libraries.lines.insert(name, Line { file, number, text, model: OnceLock::new() });
+                }
             }
-            models
-        });
-        models.clone()
+        }
+        libraries
+    }
+
+    fn shared() -> &'static Self {
+        static LIBRARIES: OnceLock<Libraries> = OnceLock::new();
+        LIBRARIES.get_or_init(Self::load)
+    }
+
+    pub(crate) fn get(&'static self, name: &str) -> Option<&'static FunctionModel> {
+        let line = self.lines.get(name)?;
+        line.model.get_or_init(|| self.read(line)).as_ref()
+    }
+
+    fn read(&'static self, line: &Line) -> Option<FunctionModel> {
+        let document = Document::parse(line.text, line.file).ok()?;
+        let models = Models { libraries: Some(self), ..Models::default() };
+        let (functions, errors) = reader::read_functions(&self.families, &models, &document, &document.root());
+        debug_assert!(errors.is_empty(), "{errors:?}");
+        let mut model = functions.into_iter().next()?;
+        model.origin.line = line.number;
+        Some(model)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.lines.keys().copied()
+    }
+}
+
+impl Models {
+    /// The models of all libraries caulk knows.
+    pub fn builtin() -> Models {
+        let libraries = Libraries::shared();
+        Models { families: libraries.families.clone(), functions: FxHashMap::default(), libraries: Some(libraries) }
     }
 
     /// Adds the `[models]` table of a user's file; its other tables are the caller's to read.
@@ -50,10 +116,50 @@ impl Models {
             None => Ok(()),
         }
     }
+}
 
-    /// A library's file: `[families]` and `[functions]` at the top.
-    fn extend(&mut self, text: &str, file: &str) -> Result<(), ConfigErrors> {
-        let document = Document::parse(text, file)?;
-        reader::read(self, &document, &document.root())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads all files as plain TOML, each whole.
+    fn read_whole() -> Models {
+        let mut models = Models::default();
+        for &(file, text) in FILES {
+            let document = Document::parse(text, file).unwrap_or_else(|errors| panic!("{errors}"));
+            let before = models.functions.len();
+            let functions = document.root().section("functions").ok().flatten().map_or(0, |all| all.keys().len());
+            reader::read(&mut models, &document, &document.root()).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(models.functions.len(), before + functions, "{file} repeats a function of an earlier file");
+        }
+        models
+    }
+
+    #[test]
+    fn every_line_reads_as_its_whole_file_does() {
+        let whole = read_whole();
+        let lines = Models::builtin();
+        assert_eq!(whole.families, lines.families);
+        assert_eq!(lines.libraries.map(|all| all.lines.len()), Some(whole.functions.len()));
+        assert!(whole.functions.len() > 6000);
+        for model in whole.sorted() {
+            assert_eq!(lines.get(&model.name), Some(model));
+        }
+    }
+
+    #[test]
+    fn families_name_a_release_function_that_releases_them() {
+        let models = Models::builtin();
+        for (id, family) in models.families.iter_ids() {
+            // Macros over functions that take file and line, or a function pointer variable.
+            if family.release == "OPENSSL_free" {
+                continue;
+            }
+            let release = models.get(&family.release).unwrap_or_else(|| panic!("{}", family.release));
+            let releases = release.effects.iter().any(
+                |effect| matches!(effect, crate::Effect::Releases { family, .. } if models.compatible(*family, id)),
+            );
+            assert!(releases, "{} does not release {}", family.release, family.name);
+        }
     }
 }

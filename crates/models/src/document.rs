@@ -3,9 +3,11 @@
 //! A reader asks a [`Section`] for the keys it knows; everything it gets wrong becomes a [`ConfigError`] that
 //! names file, line and key and, where a word was probably mistyped, the word that was meant.
 //!
-//!     let document = Document::parse(text, "caulk.toml")?;
-//!     let rules = document.root().section("rules")?;      // Some, None, or "must be a table"
-//!     rules.expect_keys(&["memory-leak", "double-free"])?; // else: caulk.toml:3: rules.memoryleak: unknown key; …
+//! ```text
+//! let document = Document::parse(text, "caulk.toml")?;
+//! let rules = document.root().section("rules")?;      // Some, None, or "must be a table"
+//! rules.expect_keys(&["memory-leak", "double-free"])?; // else: caulk.toml:3: rules.memoryleak: unknown key; …
+//! ```
 //!
 //! # Invariants
 //! - No text makes this panic; errors come out in the order of their lines.
@@ -271,7 +273,9 @@ fn article(noun: &str) -> String {
 
 /// The known word closest to a mistyped one, if any is close: at most a third of its letters apart.
 ///
-///     assert_eq!(nearest("alocates", ["allocates", "releases"].into_iter()), Some("allocates"));
+/// ```text
+/// assert_eq!(nearest("alocates", ["allocates", "releases"].into_iter()), Some("allocates"));
+/// ```
 pub fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let limit = (word.chars().count() / 3).max(1);
     known

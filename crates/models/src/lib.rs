@@ -5,12 +5,14 @@
 //! and from the user's `caulk.toml`, in the same form: see `reader.rs` for it. A
 //! later file overrides an earlier one by function name; the user's come last.
 //!
-//!     fdopen = { allocates = "file", takes = "0 on success", fails = "null" }
+//! ```text
+//! fdopen = { allocates = "file", takes = "0 on success", fails = "null" }
 //!
-//!     FILE *f = fdopen(fd, "r");   // fd: descriptor, live
-//!     if (!f)                      // fails = "null": here fd is still the caller's
-//!         return -1;               //   -> fd leaks
-//!     fclose(f);                   // f released; fd went with it
+//! FILE *f = fdopen(fd, "r");   // fd: descriptor, live
+//! if (!f)                      // fails = "null": here fd is still the caller's
+//!     return -1;               //   -> fd leaks
+//! fclose(f);                   // f released; fd went with it
+//! ```
 //!
 //! # Invariants
 //! - A function that has a model only *borrows* every argument the model does

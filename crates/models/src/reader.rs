@@ -3,19 +3,21 @@
 //! One line is one function; a key is one kind of effect, its value one phrase (see `phrase.rs`) or an array of
 //! them. The same form serves the built-in files and, under `[models]`, the user's `caulk.toml`:
 //!
-//!     [families]
-//!     file = { noun = "file stream", release = "fclose", handle = "opaque" }
+//! ```text
+//! [families]
+//! file = { noun = "file stream", release = "fclose", handle = "opaque" }
 //!
-//!     [functions]
-//!     fopen    = { allocates = "file", fails = "null" }             # the result is a new one
-//!     asprintf = { allocates = "memory at *0", fails = "negative" } # an out-parameter
-//!     fclose   = { releases = "file, not null" }                    # argument 0, which must not be null
-//!     realloc  = { reallocates = "memory", fails = "null" }
-//!     fdopen   = { allocates = "file", takes = "0 on success", fails = "null" }
-//!     setvbuf  = { stores = "1 into 0" }
-//!     strlen   = { pure = true }
-//!     puts     = {}                                                  # only looks at what it is given
-//!     __strdup = { like = "strdup" }
+//! [functions]
+//! fopen    = { allocates = "file", fails = "null" }             # the result is a new one
+//! asprintf = { allocates = "memory at *0", fails = "negative" } # an out-parameter
+//! fclose   = { releases = "file, not null" }                    # argument 0, which must not be null
+//! realloc  = { reallocates = "memory", fails = "null" }
+//! fdopen   = { allocates = "file", takes = "0 on success", fails = "null" }
+//! setvbuf  = { stores = "1 into 0" }
+//! strlen   = { pure = true }
+//! puts     = {}                                                  # only looks at what it is given
+//! __strdup = { like = "strdup" }
+//! ```
 //!
 //! | key | phrases |
 //! | --- | --- |
@@ -42,6 +44,7 @@
 
 use std::sync::Arc;
 
+use caulk_base::{FxHashMap, IdVec};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -75,8 +78,102 @@ const RETURNS: &[&str] = &["borrowed", "nonnull", "never", "twice", "into"];
 
 /// Adds the `families` and `functions` of one section to the models.
 pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
+    let mut errors = Vec::new();
+    if let Err(ConfigErrors(unknown)) = section.expect_keys(&["families", "functions"]) {
+        errors.extend(unknown);
+    }
+    let mut families = models.families.clone();
+    match section.section("families") {
+        Ok(Some(section)) => errors.extend(read_families(&mut families, &section)),
+        Ok(None) => {}
+        Err(error) => errors.push(error),
+    }
+    let mut functions = Vec::new();
+    match section.section("functions") {
+        Ok(Some(section)) => {
+            let (read, wrong) = read_functions(&families, models, document, &section);
+            functions = read;
+            errors.extend(wrong);
+        }
+        Ok(None) => {}
+        Err(error) => errors.push(error),
+    }
+    if errors.is_empty() {
+        models.families = families;
+        models.functions.extend(functions.into_iter().map(|model| (model.name.clone(), model)));
+        return Ok(());
+    }
+    errors.sort();
+    Err(ConfigErrors(errors))
+}
+
+type Families = IdVec<FamilyId, FamilySpec>;
+
+/// Adds the families of a table; errors come back.
+pub(crate) fn read_families(families: &mut Families, section: &Section<'_>) -> Vec<ConfigError> {
+    let mut errors = Vec::new();
+    for name in section.keys() {
+        match section.section(name) {
+            Ok(Some(table)) => {
+                if let Err(ConfigErrors(wrong)) = read_family(families, name, &table) {
+                    errors.extend(wrong);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    errors
+}
+
+fn read_family(families: &mut Families, name: &str, table: &Section<'_>) -> Result<(), ConfigErrors> {
+    table.expect_keys(FAMILY_KEYS)?;
+    let handle = table.string("handle")?.unwrap_or("pointer");
+    if !HANDLES.contains(&handle) {
+        return Err(table.unknown("handle", "handle", handle, HANDLES).into());
+    }
+    let same_as = match table.string("same-as")? {
+        Some(other) => Some(family_id(families, other).ok_or_else(|| {
+            let known: Vec<_> = families.iter().map(|family| family.name.as_str()).collect();
+            table.unknown("same-as", "family", other, &known)
+        })?),
+        None => None,
+    };
+    let Some(release) = table.string("release")? else {
+        return Err(table.error("release", "a family needs `release`, the function that releases it").into());
+    };
+    let spec = FamilySpec {
+        name: name.to_owned(),
+        is_memory: table.boolean("memory")?.unwrap_or(false),
+        noun: table.string("noun")?.unwrap_or(name).to_owned(),
+        release: release.to_owned(),
+        is_integer: handle == "integer",
+        opaque: matches!(handle, "integer" | "opaque" | "inline"),
+        is_inline: handle == "inline",
+        same_as,
+    };
+    match family_id(families, name) {
+        Some(id) => families[id] = spec,
+        None => {
+            families.push(spec);
+        }
+    }
+    Ok(())
+}
+
+fn family_id(families: &Families, name: &str) -> Option<FamilyId> {
+    families.iter_ids().find(|(_, spec)| spec.name == name).map(|(id, _)| id)
+}
+
+/// The functions of a table, in the order of their names, and the errors. `models` is what `like` may name besides.
+pub(crate) fn read_functions(
+    families: &Families,
+    models: &Models,
+    document: &Document<'_>,
+    section: &Section<'_>,
+) -> (Vec<FunctionModel>, Vec<ConfigError>) {
     let mut reader = Reader {
-        families: models.families.clone(),
+        families,
         models,
         document,
         file: Arc::from(document.file()),
@@ -84,24 +181,14 @@ pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Secti
         likes: Vec::new(),
         errors: Vec::new(),
     };
-    if let Err(ConfigErrors(errors)) = section.expect_keys(&["families", "functions"]) {
-        reader.errors.extend(errors);
-    }
-    match section.section("families") {
-        Ok(families) => families.into_iter().for_each(|families| reader.families(&families)),
-        Err(error) => reader.errors.push(error),
-    }
-    match section.section("functions") {
-        Ok(functions) => functions.into_iter().for_each(|functions| reader.functions(&functions)),
-        Err(error) => reader.errors.push(error),
-    }
+    reader.functions(section);
     reader.resolve_likes();
-    reader.finish()
+    (reader.functions, reader.errors)
 }
 
 struct Reader<'r> {
-    models: &'r mut Models,
-    families: caulk_base::IdVec<FamilyId, FamilySpec>,
+    families: &'r Families,
+    models: &'r Models,
     document: &'r Document<'r>,
     file: Arc<str>,
     functions: Vec<FunctionModel>,
@@ -113,64 +200,10 @@ struct Reader<'r> {
 struct Like {
     name: String,
     of: String,
-    line: u32,
     error: ConfigError,
 }
 
 impl Reader<'_> {
-    fn families(&mut self, section: &Section<'_>) {
-        for name in section.keys() {
-            match section.section(name) {
-                Ok(Some(table)) => {
-                    if let Err(ConfigErrors(errors)) = self.family(name, &table) {
-                        self.errors.extend(errors);
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => self.errors.push(error),
-            }
-        }
-    }
-
-    fn family(&mut self, name: &str, table: &Section<'_>) -> Result<(), ConfigErrors> {
-        table.expect_keys(FAMILY_KEYS)?;
-        let handle = table.string("handle")?.unwrap_or("pointer");
-        if !HANDLES.contains(&handle) {
-            return Err(table.unknown("handle", "handle", handle, HANDLES).into());
-        }
-        let same_as = match table.string("same-as")? {
-            Some(other) => Some(self.family_id(other).ok_or_else(|| {
-                let known: Vec<_> = self.families.iter().map(|family| family.name.as_str()).collect();
-                table.unknown("same-as", "family", other, &known)
-            })?),
-            None => None,
-        };
-        let Some(release) = table.string("release")? else {
-            return Err(table.error("release", "a family needs `release`, the function that releases it").into());
-        };
-        let spec = FamilySpec {
-            name: name.to_owned(),
-            is_memory: table.boolean("memory")?.unwrap_or(false),
-            noun: table.string("noun")?.unwrap_or(name).to_owned(),
-            release: release.to_owned(),
-            is_integer: handle == "integer",
-            opaque: matches!(handle, "integer" | "opaque" | "inline"),
-            is_inline: handle == "inline",
-            same_as,
-        };
-        match self.family_id(name) {
-            Some(id) => self.families[id] = spec,
-            None => {
-                self.families.push(spec);
-            }
-        }
-        Ok(())
-    }
-
-    fn family_id(&self, name: &str) -> Option<FamilyId> {
-        self.families.iter_ids().find(|(_, spec)| spec.name == name).map(|(id, _)| id)
-    }
-
     fn functions(&mut self, section: &Section<'_>) {
         for (key, value) in section.table() {
             let name = key.get_ref().as_ref();
@@ -227,8 +260,7 @@ impl Reader<'_> {
                     return Err(self.error(at, value, "must be the name of a function"));
                 };
                 let error = self.error(at, value, &format!("unknown function `{of}`"));
-                let line = model.origin.line;
-                self.likes.push(Like { name: model.name.clone(), of: of.to_string(), line, error });
+                self.likes.push(Like { name: model.name.clone(), of: of.to_string(), error });
             }
             key if !FUNCTION_KEYS.contains(&key) => {
                 let mut error = self.document.error(&at.key.span(), at.path(), "unknown key");
@@ -293,9 +325,7 @@ impl Reader<'_> {
                 Effect::Releases { family, place, when: words.condition()?, null_ok: remark.is_empty() }
             }
             "reallocates" => match self.resource(words, Place::Arg(0))? {
-                (family, Place::Arg(arg)) => {
-                    Effect::Reallocates { family, arg, frees_on_failure: !remark.is_empty() }
-                }
+                (family, Place::Arg(arg)) => Effect::Reallocates { family, arg, frees_on_failure: !remark.is_empty() },
                 (family, place) => Effect::Replaces { family, place },
             },
             "retains" => {
@@ -344,7 +374,7 @@ impl Reader<'_> {
     /// FAMILY [`at` PLACE]
     fn resource(&self, words: &mut Words<'_>, usual: Place) -> Result<(FamilyId, Place), Wrong> {
         let name = words.next().unwrap_or("");
-        let Some(family) = self.family_id(name) else {
+        let Some(family) = family_id(self.families, name) else {
             let known = self.families.iter().map(|family| family.name.as_str());
             let suggestion = nearest(name, known).map(str::to_owned);
             return Err(Wrong { message: format!("unknown family `{name}`"), suggestion });
@@ -382,54 +412,29 @@ impl Reader<'_> {
 
     /// Copies the models that `like` names; a chain of them is followed, a circle is an unknown function.
     fn resolve_likes(&mut self) {
-        let own: caulk_base::FxHashMap<String, usize> =
-            self.functions.iter().enumerate().map(|(index, model)| (model.name.clone(), index)).collect();
-        let chains: caulk_base::FxHashMap<String, String> =
-            self.likes.iter().map(|like| (like.name.clone(), like.of.clone())).collect();
-        for like in std::mem::take(&mut self.likes) {
-            let mut of = &like.of;
+        let likes = std::mem::take(&mut self.likes);
+        let chains: FxHashMap<&str, &str> = likes.iter().map(|like| (like.name.as_str(), like.of.as_str())).collect();
+        for like in &likes {
+            let mut of = like.of.as_str();
             // More steps than there are likes means a circle.
-            let mut steps = 0;
-            while let Some(next) = chains.get(of) {
-                of = next;
-                steps += 1;
-                if steps > chains.len() {
-                    break;
-                }
+            for _ in 0..likes.len() {
+                of = chains.get(of).copied().unwrap_or(of);
             }
-            let found = match own.get(of) {
-                Some(_) if chains.contains_key(of) => None,
-                Some(&index) => self.functions.get(index),
-                None => self.models.functions.get(of),
-            };
-            match (found.map(|model| (model.effects.clone(), model.returns.clone())), own.get(&like.name)) {
-                (Some((effects, returns)), Some(&index)) => {
-                    let origin = Origin { file: Arc::clone(&self.file), line: like.line };
-                    self.functions[index] = FunctionModel { name: like.name, effects, returns, origin };
+            let own = self.functions.iter().find(|model| model.name == of);
+            let found = if chains.contains_key(of) { None } else { own.or_else(|| self.models.get(of)) };
+            if let Some((effects, returns)) = found.map(|model| (model.effects.clone(), model.returns.clone())) {
+                if let Some(model) = self.functions.iter_mut().find(|model| model.name == like.name) {
+                    model.effects = effects;
+                    model.returns = returns;
                 }
-                _ => {
-                    let known = self.functions.iter().map(|model| model.name.as_str());
-                    let known = known.filter(|name| !chains.contains_key(*name));
-                    let known = known.chain(self.models.functions.keys().map(String::as_str));
-                    let mut error = like.error;
-                    error.suggestion = nearest(of, known).map(str::to_owned);
-                    self.errors.push(error);
-                }
+                continue;
             }
+            let own = self.functions.iter().map(|model| model.name.as_str());
+            let known = own.filter(|name| !chains.contains_key(*name)).chain(self.models.names());
+            let mut error = like.error.clone();
+            error.suggestion = nearest(of, known).map(str::to_owned);
+            self.errors.push(error);
         }
-    }
-
-    fn finish(mut self) -> Result<(), ConfigErrors> {
-        if self.errors.is_empty() {
-            self.models.families = self.families;
-            self.models.functions.reserve(self.functions.len());
-            for model in self.functions {
-                self.models.functions.insert(model.name.clone(), model);
-            }
-            return Ok(());
-        }
-        self.errors.sort();
-        Err(ConfigErrors(self.errors))
     }
 }
 

@@ -180,7 +180,7 @@ impl Models {
 
     /// The names of all functions, in no order; a name may come twice.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let libraries = self.libraries.into_iter().flat_map(Libraries::names);
+        let libraries = self.libraries.into_iter().flat_map(Libraries::names).map(|name| -> &str { name });
         self.functions.keys().map(String::as_str).chain(libraries)
     }
 

@@ -1,0 +1,109 @@
+//! What well-known functions do, as `caulk models` says it.
+
+use caulk_models::Models;
+
+#[track_caller]
+fn contract(expected: &str) {
+    let models = Models::builtin();
+    let name = expected.split(':').next().unwrap_or_default();
+    let model = models.get(name).unwrap_or_else(|| panic!("no model of {name}"));
+    assert_eq!(models.describe(model), expected);
+}
+
+#[test]
+fn memory() {
+    contract("malloc: allocates memory; 0 or null on failure");
+    contract("calloc: allocates zeroed memory; 0 or null on failure");
+    contract("free: releases memory at argument 0");
+    contract("realloc: exchanges memory at argument 0 for a new one, keeping it on failure; 0 or null on failure");
+    contract("reallocf: exchanges memory at argument 0 for a new one, releasing it in any case; 0 or null on failure");
+    contract("posix_memalign: allocates memory at *argument 0; not 0 on failure");
+    contract("asprintf: allocates memory at *argument 0; negative on failure");
+    contract("__strdup: allocates memory; 0 or null on failure");
+    contract("getline: exchanges memory at *argument 0 in place; writes through argument 1; -1 on failure");
+    contract(
+        "realpath: if argument 1 is null, allocates memory; writes through argument 1; returns argument 1; \
+         0 or null on failure",
+    );
+    contract(
+        "getcwd: if argument 0 is null, allocates memory; writes through argument 0; returns argument 0; \
+         0 or null on failure",
+    );
+}
+
+#[test]
+fn strings() {
+    contract("strlen: only looks at its arguments; same result for the same arguments");
+    contract("strchr: returns a pointer into what argument 0 points to; same result for the same arguments");
+    contract("strcpy: writes through argument 0; returns argument 0; never null");
+    contract("memcpy: copies what argument 1 points to into argument 0; returns argument 0; never null");
+    contract("strtol: lets *argument 1 point into argument 0");
+    contract("strsep: lets *argument 0 point into *argument 0; returns a pointer into what *argument 0 points to");
+    contract("__isoc99_sscanf: writes through argument 2 and all after it; -1 on failure");
+    contract("puts: only looks at its arguments; -1 on failure");
+    contract("strerror: the result belongs to the library; never null");
+}
+
+#[test]
+fn streams_and_descriptors() {
+    contract("fopen: allocates file stream; 0 or null on failure");
+    contract("fclose: releases file stream at argument 0 (not null); -1 on failure");
+    contract("fdopen: allocates file stream; on success takes argument 0; 0 or null on failure");
+    contract("setvbuf: stores argument 1 into argument 0; not 0 on failure");
+    contract("open: allocates descriptor; -1 on failure");
+    contract("dup2: returns argument 1; -1 on failure");
+    contract(
+        "pipe: allocates descriptor at byte 0 of *argument 0; allocates descriptor at byte 4 of *argument 0; \
+         -1 on failure",
+    );
+    contract("read: writes through argument 1; -1 on failure");
+    contract("fdopendir: allocates directory stream; on success takes argument 0; 0 or null on failure");
+    contract("popen: allocates pipe to a process; 0 or null on failure");
+    contract("open_memstream: allocates file stream; allocates memory at *argument 0; 0 or null on failure");
+    contract("epoll_create1: allocates descriptor; -1 on failure");
+}
+
+#[test]
+fn other_resources() {
+    contract("getaddrinfo: allocates address list at *argument 3; not 0 on failure");
+    contract("regcomp: allocates compiled regular expression at argument 0; not 0 on failure");
+    contract("mmap: allocates mapping; -1 on failure");
+    contract("sqlite3_close: on success releases database connection at argument 0; not 0 on failure");
+    contract("deflateEnd: releases compression stream at argument 0");
+    contract("SSL_CTX_up_ref: counts one more reference to SSL_CTX at argument 0");
+    contract("g_clear_error: releases GError at *argument 0; sets *argument 0 to null");
+    contract(
+        "g_file_get_contents: allocates memory at *argument 1; on failure allocates GError at *argument 3; \
+         writes through argument 2; 0 or null on failure",
+    );
+}
+
+#[test]
+fn keeping_and_leaving() {
+    contract("putenv: takes argument 0; not 0 on failure");
+    contract(
+        "pthread_create: keeps argument 2 to call later with argument 3; writes through argument 0; not 0 on failure",
+    );
+    contract("qsort: calls argument 3 with argument 0");
+    contract(
+        "tsearch: stores argument 0 into argument 1; calls argument 2 with argument 0; the result belongs to the library; 0 or null on failure",
+    );
+    contract("exit: never returns");
+    contract("error: never returns if argument 0 is not 0");
+    contract("_setjmp: writes through argument 0; may return twice");
+    contract("__errno_location: the result belongs to the library; never null; same result for the same arguments");
+}
+
+#[test]
+fn g_free_and_free_are_one_and_fclose_is_not() {
+    let models = Models::builtin();
+    let family = |name| models.family(name).unwrap_or_else(|| panic!("no family {name}"));
+    assert!(models.compatible(family("memory"), family("glib-memory")));
+    assert!(models.compatible(family("glib-memory"), family("xml-memory")));
+    assert!(!models.compatible(family("memory"), family("file")));
+    assert!(!models.compatible(family("memory"), family("openssl-memory")));
+    let descriptor = &models.families[family("descriptor")];
+    assert!(descriptor.is_integer && descriptor.opaque && !descriptor.is_memory);
+    assert!(models.families[family("regex")].is_inline);
+    assert!(models.families[family("memory")].is_memory);
+}
