@@ -201,4 +201,7 @@ pub struct RunStats {
     pub refuted_by_smt: u64,
     /// Phase and microseconds, in order.
     pub phases: Vec<(String, u64)>,
+    /// External functions without a model that objects flow into, and how often; most first.
+    #[serde(default)]
+    pub unmodelled: Vec<(String, u64)>,
 }

@@ -7,6 +7,7 @@ mod baseline;
 mod code_hosts;
 mod dot;
 mod explain;
+mod html;
 mod json;
 mod sarif;
 mod text;

@@ -213,6 +213,7 @@ pub fn summary() -> RunSummary {
                 ("summaries".into(), 812_300),
                 ("paths".into(), 12_345),
             ],
+            unmodelled: vec![("log_error".into(), 31), ("hook_run".into(), 4)],
         },
     }
 }
@@ -226,4 +227,26 @@ pub fn gaps() -> Vec<Gap> {
 
 pub fn findings() -> Findings {
     Findings { findings: vec![leak(), double_free(), hostile()], summary: summary(), gaps: gaps() }
+}
+
+/// `number` findings spread over folders, every rule and every confidence.
+pub fn many(number: usize) -> Findings {
+    let folders = ["src", "src/net", "src/net/tls", "lib", "lib/list", "tools", "tests"];
+    let kinds = [leak(), double_free(), leak(), hostile()];
+    let findings = (0..number)
+        .map(|index| {
+            let mut finding = kinds[index % kinds.len()].clone();
+            finding.fingerprint = Fingerprint(format!("{index:016x}"));
+            finding.confidence = [Confidence::High, Confidence::High, Confidence::Medium, Confidence::Low][index % 4];
+            if index % 4 == 2 {
+                finding.rule = Rule::ALL[index / 4 % Rule::ALL.len()];
+                finding.message = format!("`item{index}` is lost when `queue_push` fails");
+            }
+            let file = format!("{ROOT}/{}/part{}.c", folders[index / 7 % folders.len()], index % 23);
+            finding.source.file.clone_from(&file);
+            finding.sink.file = file;
+            finding
+        })
+        .collect();
+    Findings { findings, summary: summary(), gaps: gaps() }
 }
