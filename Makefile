@@ -9,13 +9,16 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROJECTS ?= examples/notes
 BENCH    ?=
 
-.PHONY: help setup build try test lint bench install uninstall clean
+FUZZ_SECONDS ?= 30
+
+.PHONY: help setup build try test lint bench fuzz install uninstall clean
 
 help:
 	@echo "make try       build caulk and watch it work on the program in examples/notes"
 	@echo "make test      every test"
 	@echo "make lint      rustfmt, clippy, and the rules of the house (cargo xtask tidy)"
 	@echo "make bench     seconds, memory and findings against clang on PROJECTS=\"dir dir\", into $(TARGET)/bench.md"
+	@echo "make fuzz      damaged input for every reader, FUZZ_SECONDS=$(FUZZ_SECONDS) each"
 	@echo "make install   caulk into PREFIX=$(PREFIX) (DESTDIR is honoured)"
 
 setup:
@@ -41,6 +44,11 @@ lint: setup
 bench: build
 	$(CARGO) build --release --package caulk-bench
 	$(TARGET)/release/caulk-bench projects -o $(TARGET)/bench.md $(BENCH) $(PROJECTS)
+
+# With debug assertions: an overflow is a result, too.
+fuzz: setup
+	$(CARGO) build --package caulk-fuzz
+	$(TARGET)/debug/caulk-fuzz --seconds $(FUZZ_SECONDS) --out $(TARGET)/fuzz
 
 install: build
 	install -D -m 755 $(TARGET)/release/caulk $(DESTDIR)$(PREFIX)/bin/caulk

@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("checkers", &["base", "ir", "models", "analysis", "solver", "findings"]),
     ("report", &["base", "findings", "source"]),
     ("analysis", &["base", "ir", "models"]),
+    ("fuzz", &["frontend", "models"]),
     ("frontend", &["base", "ir"]),
     ("models", &["base"]),
     ("ir", &["base"]),
