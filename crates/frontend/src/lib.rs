@@ -19,6 +19,7 @@ mod clang;
 mod database;
 mod error;
 mod files;
+mod fingerprint;
 mod flags;
 mod link;
 mod load;
@@ -31,7 +32,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use bitcode::{BitcodeError, lower};
+pub use bitcode::{BitcodeError, PLUGIN_OUTPUT, install_plugin, lower, plugin_arguments};
 pub use cache::{CacheChoice, DEFAULT_LIMIT};
 pub use capture::{CaptureReport, capture};
 pub use database::{CompileCommand, parse as parse_database};
@@ -41,9 +42,6 @@ pub use load::{FailedUnit, Loaded, Timings};
 pub use patched::CompiledUnit;
 pub use progress::{Progress, Quiet};
 pub use request::{PassedOver, Request};
-
-/// Changes with everything that lies in a cache.
-const FORMAT: &str = "1";
 
 /// Loads a project: finds its commands, compiles and lowers what the cache does not have, and links everything.
 ///

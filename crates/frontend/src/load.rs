@@ -22,6 +22,7 @@ use crate::clang::{self, Clang, Failure, Job};
 use crate::database::CompileCommand;
 use crate::error::FrontendError;
 use crate::files::Files;
+use crate::fingerprint::fingerprint;
 use crate::flags::ClangFlags;
 use crate::progress::Progress;
 use crate::request::{PassedOver, Plan, Planned, Request, plan};
@@ -182,7 +183,7 @@ fn open_cache(request: &Request, plan: &Plan, clang: &Clang, gaps: &mut Vec<Gap>
 /// Everything beside command and files that changes what a unit becomes.
 fn cache_base(clang: &Clang) -> ContentHash {
     let mut hasher = Hasher::new();
-    hasher.field(env!("CARGO_PKG_VERSION")).field(crate::FORMAT).raw(&clang.identity().0);
+    hasher.field(env!("CARGO_PKG_VERSION")).raw(&fingerprint().0).raw(&clang.identity().0);
     for variable in ["CPATH", "C_INCLUDE_PATH", "SOURCE_DATE_EPOCH"] {
         hasher.field(std::env::var_os(variable).unwrap_or_default().as_encoded_bytes());
     }
