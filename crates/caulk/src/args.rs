@@ -1,8 +1,9 @@
 //! What can be typed. The help texts here are also the man page.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 /// Finds memory leaks, double frees, uses after free and resource leaks in whole C programs.
@@ -21,6 +22,14 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find leaks, double frees, uses after free and their like in a program
+    Check(CheckArgs),
+    /// Record the compilers and linkers of a build, for `check` to use
+    Capture(CaptureArgs),
+    /// Explain a rule, or a finding of the last `check`
+    Explain(ExplainArgs),
+    /// Print what caulk makes of a program, readably
+    Dump(DumpArgs),
     /// List what is known of library functions: what they allocate, release and keep
     Models(ModelsArgs),
     /// Print a completion script for a shell
@@ -30,6 +39,119 @@ pub(crate) enum Command {
     },
     /// Print the man page, in roff
     Man,
+}
+
+/// How a project is compiled and loaded.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Compile and analyse this many units at a time; 0 means one for each core
+    #[arg(short, long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) jobs: usize,
+    /// Keep compiled units in this folder, not in the project's .caulk/
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Neither use nor keep compiled units
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Read this file, not the project's caulk.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Compiler flags for .c files that are named alone
+    #[arg(last = true, value_name = "FLAGS")]
+    pub(crate) flags: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Folders with a compile_commands.json (there, in build/ or above), compile databases, or .c files
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// How to say it
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write there instead of to standard output; a folder for html
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Open the html report in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Also report memory that is held until the process ends
+    #[arg(long)]
+    pub(crate) at_exit: bool,
+    /// Print allocation sites by class, how they were decided, and where the time went
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Report only findings that are not in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the findings of this run to a file for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
+    /// Report only what touches functions that were changed since a git revision
+    #[arg(long, value_name = "REV")]
+    pub(crate) changed_since: Option<String>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, with the path drawn into the source
+    Text,
+    Json,
+    /// SARIF 2.1.0
+    Sarif,
+    /// Workflow annotations of GitHub
+    Github,
+    /// Code Climate, as GitLab reads it
+    Codeclimate,
+    /// A folder of pages, with -o FOLDER
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CaptureArgs {
+    /// Where to run the build and keep its record
+    #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// The build, as you would type it
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A rule, such as memory-leak, or the fingerprint of a finding
+    #[arg(value_name = "RULE|FINGERPRINT")]
+    pub(crate) what: String,
+    /// Print the finding's graph for Graphviz
+    #[arg(long)]
+    pub(crate) dot: bool,
+    /// Where `check` kept its findings: its --cache
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// What to print
+    #[arg(value_enum)]
+    pub(crate) what: DumpKind,
+    /// A .c file, a compile database, or a folder that has one
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Only this function
+    pub(crate) function: Option<String>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpKind {
+    /// The intermediate representation; without FUNCTION it can be read back
+    Ir,
+    /// Which function calls which
+    Callgraph,
 }
 
 #[derive(Debug, Args)]

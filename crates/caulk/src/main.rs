@@ -5,11 +5,15 @@
 //! ends a run goes through `exit`: three codes, decided in one place.
 
 mod args;
+mod changed;
 mod commands;
 mod config;
+mod driver;
 mod exit;
 mod interrupt;
 mod output;
+mod progress;
+mod saved;
 
 use std::process::ExitCode;
 

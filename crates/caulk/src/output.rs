@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use caulk_report::TextOptions;
 
 use crate::interrupt::Unfinished;
 
@@ -28,6 +29,18 @@ impl Destination {
             Self::Stdout => print(text),
             Self::File(path) => write_file(path, text.as_bytes()),
         }
+    }
+}
+
+/// How text is drawn for this destination: colours and the real width on a terminal only.
+pub(crate) fn text_options(destination: &Destination) -> TextOptions {
+    let terminal = console::Term::stdout();
+    match destination {
+        Destination::Stdout if terminal.is_term() => {
+            let width = terminal.size_checked().map_or(100, |(_, columns)| usize::from(columns));
+            TextOptions { colour: console::colors_enabled(), width }
+        }
+        _ => TextOptions::default(),
     }
 }
 

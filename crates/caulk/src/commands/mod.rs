@@ -5,11 +5,19 @@ use anyhow::Result;
 use crate::args::Command;
 use crate::exit::Outcome;
 
+mod capture;
+mod check;
+mod dump;
+mod explain;
 mod models;
 mod shell;
 
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
+        Command::Check(args) => check::run(&args),
+        Command::Capture(args) => capture::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Dump(args) => dump::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::man(),

@@ -1,5 +1,6 @@
 //! End-to-end tests: everything here runs the built `caulk`, in one test binary,
 //! because every binary that links LLVM costs seconds.
 
+mod check;
 mod cli;
 mod run;

@@ -1,0 +1,79 @@
+//! From what was typed to a program in memory: what all commands that look at a project share.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use caulk_checkers::Options;
+use caulk_findings::Findings;
+use caulk_frontend::{CacheChoice, FrontendError, Loaded, Request};
+
+use crate::args::LoadArgs;
+use crate::config::Config;
+use crate::exit;
+use crate::progress::Bar;
+
+/// A project in memory, and what it says about itself.
+pub(crate) struct Project {
+    pub(crate) loaded: Loaded,
+    pub(crate) config: Config,
+}
+
+/// Reads the configuration, then compiles and links the project.
+pub(crate) fn load(paths: &[PathBuf], args: &LoadArgs, bar: &Bar) -> Result<Project> {
+    // First, so that a mistake in it is told before minutes of compiling.
+    let config = Config::load(args.config.as_deref(), start(paths))?;
+    let mut request = Request::new(paths.to_vec());
+    request.flags.clone_from(&args.flags);
+    request.jobs = args.jobs;
+    request.cache = match &args.cache {
+        _ if args.no_cache => CacheChoice::Off,
+        Some(folder) => CacheChoice::Folder(folder.clone()),
+        None => CacheChoice::Project,
+    };
+    if let Some(size) = config.cache_mib {
+        request.cache_limit = size.saturating_mul(1 << 20);
+    }
+    let loaded = caulk_frontend::load(&request, bar).inspect_err(name_gaps)?;
+    Ok(Project { loaded, config })
+}
+
+/// Looks for errors, and adds what only the loading knows: what failed, and where the time went.
+pub(crate) fn check(project: &Project, at_exit: bool, jobs: usize) -> Result<Findings> {
+    let began = Instant::now();
+    let loaded = &project.loaded;
+    let options = Options { at_exit, ..Options::default() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("cannot start threads")?;
+    let mut findings = pool.install(|| caulk_checkers::check(&loaded.program, &project.config.models, &options));
+    findings.summary.units_failed = loaded.failed.len() as u64;
+    findings.summary.units_passed_over = loaded.passed_over.count() as u64;
+    findings.gaps.splice(0..0, loaded.gaps.iter().cloned());
+    let load = loaded.timings.wall.as_micros() as u64;
+    let phases = &mut findings.summary.stats.phases;
+    phases.insert(0, ("compile and load".to_owned(), load));
+    if phases.len() == 1 {
+        phases.push(("check".to_owned(), began.elapsed().as_micros() as u64));
+    }
+    Ok(findings)
+}
+
+/// Where the search for `caulk.toml` begins: the first path, or the folder it lies in.
+fn start(paths: &[PathBuf]) -> &Path {
+    let first = paths.first().map_or(Path::new("."), PathBuf::as_path);
+    if first.is_dir() {
+        return first;
+    }
+    match first.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// When nothing could be analysed there is no report that would name the reasons: they are named here.
+fn name_gaps(error: &FrontendError) {
+    if let FrontendError::NothingAnalysed { gaps, .. } = error {
+        for gap in gaps {
+            exit::say(&format!("{}: {}\n", gap.place, gap.reason));
+        }
+    }
+}
