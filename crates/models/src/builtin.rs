@@ -29,6 +29,9 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("ncurses", include_str!("../data/ncurses.toml")),
     ("libxml2", include_str!("../data/libxml2.toml")),
     ("libcurl", include_str!("../data/libcurl.toml")),
+    ("pcre", include_str!("../data/pcre.toml")),
+    ("libevent", include_str!("../data/libevent.toml")),
+    ("system", include_str!("../data/system.toml")),
 ];
 
 /// The lines of all libraries.
