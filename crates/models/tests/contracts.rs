@@ -59,7 +59,10 @@ fn streams_and_descriptors() {
     contract("read: writes through argument 1; -1 on failure");
     contract("fdopendir: allocates directory stream; on success takes argument 0; 0 or null on failure");
     contract("popen: allocates pipe to a process; 0 or null on failure");
-    contract("open_memstream: allocates file stream; allocates memory at *argument 0; 0 or null on failure");
+    contract(
+        "open_memstream: allocates file stream; allocates memory at *argument 0; writes through argument 1; \
+         0 or null on failure",
+    );
     contract("epoll_create1: allocates descriptor; -1 on failure");
 }
 
