@@ -63,7 +63,7 @@ pub fn project<'a>(report: &Report<'a>) -> &'a str {
 pub fn prose(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     // An odd backtick out is only a backtick.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html! { (text) };
     }
     html! {

@@ -52,6 +52,19 @@ void hostile(void)
 	char *s = strdup("</script><img src=x onerror=alert(3)>");
 	puts(s); /* --> ]]> & &amp; "quotes" 'single' */
 }
+
+int filler0;
+int filler1;
+int filler2;
+int filler3;
+int filler4;
+int filler5;
+int filler6;
+int filler7;
+int filler8;
+int filler9;
+/* </script><script>alert(8)</script> <img src=x onerror=alert(9)> */
+const char *tail = "</code></div><img src=x onerror=alert(10)>";
 "#;
 
 pub fn sources() -> MemorySources {
@@ -227,26 +240,4 @@ pub fn gaps() -> Vec<Gap> {
 
 pub fn findings() -> Findings {
     Findings { findings: vec![leak(), double_free(), hostile()], summary: summary(), gaps: gaps() }
-}
-
-/// `number` findings spread over folders, every rule and every confidence.
-pub fn many(number: usize) -> Findings {
-    let folders = ["src", "src/net", "src/net/tls", "lib", "lib/list", "tools", "tests"];
-    let kinds = [leak(), double_free(), leak(), hostile()];
-    let findings = (0..number)
-        .map(|index| {
-            let mut finding = kinds[index % kinds.len()].clone();
-            finding.fingerprint = Fingerprint(format!("{index:016x}"));
-            finding.confidence = [Confidence::High, Confidence::High, Confidence::Medium, Confidence::Low][index % 4];
-            if index % 4 == 2 {
-                finding.rule = Rule::ALL[index / 4 % Rule::ALL.len()];
-                finding.message = format!("`item{index}` is lost when `queue_push` fails");
-            }
-            let file = format!("{ROOT}/{}/part{}.c", folders[index / 7 % folders.len()], index % 23);
-            finding.source.file.clone_from(&file);
-            finding.sink.file = file;
-            finding
-        })
-        .collect();
-    Findings { findings, summary: summary(), gaps: gaps() }
 }

@@ -82,6 +82,7 @@
     };
     form.hidden = false;
     form.addEventListener("input", toAddress);
+    form.addEventListener("change", toAddress);
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => setTimeout(toAddress));
     addEventListener("hashchange", () => {
