@@ -28,6 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("findings", &["base"]),
     ("base", &[]),
     ("bench", &[]),
+    ("differential", &[]),
     ("xtask", &[]),
 ];
 
