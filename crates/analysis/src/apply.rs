@@ -78,18 +78,14 @@ impl Engine<'_> {
                 states.push(next);
             }
         }
-        if summary.drained {
-            for state in &mut states {
-                self.drain(state, &args, id);
-            }
-        }
         states
     }
 
-    /// Parts of what the arguments lead to may have been released.
-    fn drain(&mut self, state: &mut State, args: &[TermId], id: InstId) {
+    /// Parts of what the arguments lead to may have been released; `named` says which it is known of.
+    fn drain(&mut self, state: &mut State, args: &[TermId], named: &[TermId], id: InstId) {
         self.drained = true;
-        let direct: Vec<ObjId> = args.iter().filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
+        let direct: Vec<ObjId> =
+            args.iter().chain(named).filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
         let reached = self.reachable(state, args.iter().copied());
         for (obj, known) in &mut state.objs {
             if reached.contains(obj)
@@ -176,13 +172,28 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let held: Vec<TermId> = writes.iter().map(|write| write.3).chain(weak.iter().map(|entry| entry.1)).collect();
+        let inputs: Vec<(TermId, ObjState)> = outcome
+            .objs
+            .iter()
+            .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, *known)))
+            .collect();
+        let held: Vec<TermId> = writes
+            .iter()
+            .map(|write| write.3)
+            .chain(weak.iter().map(|entry| entry.1))
+            .chain(inputs.iter().map(|entry| entry.0))
+            .collect();
         let guard = caulk_ir::ValueId(u32::MAX - 1);
         for (index, term) in held.iter().enumerate() {
             state.bind(caulk_ir::ValueId(guard.0 - index as u32), *term);
         }
-        for (obj, known) in &outcome.objs {
-            let Some(ptr) = self.input_pointer(before, translation, *obj) else { continue };
+        if translation.summary.drained {
+            let released: Vec<TermId> =
+                inputs.iter().filter(|entry| entry.1.status == Status::FREED).map(|entry| entry.0).collect();
+            let args = translation.args.clone();
+            self.drain(&mut state, &args, &released, id);
+        }
+        for (ptr, known) in inputs {
             if known.status == Status::FREED {
                 self.note_release(ptr);
                 if !self.release(&mut state, ptr, known.family, id) {

@@ -67,8 +67,10 @@ pub(crate) struct Engine<'a> {
     pub terms: Terms,
     pub memory: FamilyId,
     pub limits: Limits,
-    /// Values that some source variable or memory cell holds.
-    pub named: FxHashSet<ValueId>,
+    /// Values that some source variable holds.
+    pub bound: FxHashSet<ValueId>,
+    /// Values that are written to memory or come together with others.
+    pub stored: FxHashSet<ValueId>,
     /// `main`: what is lost when it returns is lost at exit.
     pub ends_program: bool,
     pub incidents: BTreeMap<(IncidentKind, Subject, InstId), Incident>,
@@ -90,16 +92,17 @@ pub(crate) struct Engine<'a> {
 pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
     let program = knowledge.program;
     let function = program.function(id);
-    let mut named = FxHashSet::default();
+    let mut bound = FxHashSet::default();
+    let mut stored = FxHashSet::default();
     for inst in function.insts.iter() {
         match &inst.op {
             Op::Bind { value, .. } => {
-                named.insert(*value);
+                bound.insert(*value);
             }
             Op::Store { value, .. } => {
-                named.insert(*value);
+                stored.insert(*value);
             }
-            Op::Phi { incoming } => named.extend(incoming.iter().map(|entry| entry.1)),
+            Op::Phi { incoming } => stored.extend(incoming.iter().map(|entry| entry.1)),
             _ => {}
         }
     }
@@ -114,7 +117,8 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         terms: Terms::new(),
         memory: knowledge.memory,
         limits,
-        named,
+        bound,
+        stored,
         ends_program: function.name == "main",
         incidents: BTreeMap::new(),
         sites: FxHashMap::default(),

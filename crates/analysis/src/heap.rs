@@ -260,6 +260,8 @@ impl Engine<'_> {
                         at.is_none_or(|at| {
                             entry.0.0 > u32::MAX / 2
                                 || self.function.insts[at].result == Some(entry.0)
+                                // A variable still holds it: this instruction is not the one that loses it.
+                                || self.bound.contains(&entry.0)
                                 || self.cfg.is_live_after(self.block, entry.0, at)
                         })
                     })
@@ -358,6 +360,6 @@ impl Engine<'_> {
     fn is_ignored(&self, obj: ObjId) -> Option<InstId> {
         let Object::Heap { site, sub: 0, .. } = *self.terms.object(obj) else { return None };
         let result = self.function.insts[site].result?;
-        (!self.named.contains(&result)).then_some(site)
+        (!self.bound.contains(&result) && !self.stored.contains(&result)).then_some(site)
     }
 }

@@ -218,17 +218,11 @@ impl Joiner<'_> {
             }
             return name;
         }
-        // The merged value still keeps its objects alive; it no longer says which one it is.
-        let nested = |id: TermId| matches!(self.terms.get(id), Term::Ite(..));
-        if nested(mine) || nested(theirs) {
-            if mine != name && self.terms.mentions(mine).len() >= held.len() {
-                blurred.extend(held);
-                return mine;
-            }
-            if self.terms.mentions(theirs).len() >= held.len() {
-                blurred.extend(held);
-                return theirs;
-            }
+        // The merged value still keeps its objects alive; it no longer says which one it is. Where it
+        // was merged before, nobody follows its objects any further.
+        if self.terms.depth(mine).max(self.terms.depth(theirs)) > 4 {
+            blurred.extend(held);
+            return name;
         }
         blurred.extend(held.iter().copied());
         self.terms.ite(name, mine, theirs)

@@ -10,6 +10,7 @@
 //! - A cell that is not listed holds its initial content (or, after an unknown
 //!   write, the content named by the object's epoch).
 
+use caulk_base::FxHashMap;
 use caulk_ir::{InstId, ValueId};
 use caulk_models::FamilyId;
 
@@ -98,7 +99,10 @@ impl State {
     }
 
     pub fn add_weak(&mut self, obj: ObjId, term: TermId) {
-        if let Err(at) = self.weak.binary_search(&(obj, term)) {
+        // Beyond this nobody tells the values apart any more; they stay where they are.
+        if let Err(at) = self.weak.binary_search(&(obj, term))
+            && self.weak.len() < 256
+        {
             self.weak.insert(at, (obj, term));
         }
     }
@@ -208,7 +212,7 @@ impl State {
 
     /// Replaces one object by another everywhere: a site's recent block becomes one of its older ones.
     pub fn rename(&mut self, terms: &mut Terms, from: ObjId, to: ObjId) {
-        let mut renamer = Renamer { terms, from, to };
+        let mut renamer = Renamer { terms, from, to, done: FxHashMap::default() };
         for entry in &mut self.env {
             entry.1 = renamer.term(entry.1);
         }
@@ -259,6 +263,7 @@ struct Renamer<'a> {
     terms: &'a mut Terms,
     from: ObjId,
     to: ObjId,
+    done: FxHashMap<TermId, TermId>,
 }
 
 impl Renamer<'_> {
@@ -266,6 +271,15 @@ impl Renamer<'_> {
         if !self.terms.mentions(id).contains(&self.from) {
             return id;
         }
+        if let Some(&done) = self.done.get(&id) {
+            return done;
+        }
+        let renamed = self.renamed(id);
+        self.done.insert(id, renamed);
+        renamed
+    }
+
+    fn renamed(&mut self, id: TermId) -> TermId {
         match self.terms.get(id).clone() {
             Term::Addr { obj, off } if obj == self.from => self.terms.addr(self.to, off),
             Term::Addr { obj, off } => match *self.terms.object(obj) {

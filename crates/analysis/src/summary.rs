@@ -30,6 +30,10 @@ use crate::term::{Off, Term, TermId, Terms};
 
 /// More written cells than this and the object is called changed as a whole.
 const MAX_WRITES: usize = 64;
+/// Access paths and conditions that nest deeper than this do not leave the function.
+const MAX_PATH: u32 = 5;
+/// More new objects, or values at unknown places, than this and the deeper ones are not followed by callers.
+const MAX_OBJECTS: usize = 12;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -193,28 +197,49 @@ impl Engine<'_> {
             }
             keep
         });
+        let fresh = state.objs.iter().filter(|(obj, _)| reached.contains(obj)).count();
+        if fresh > MAX_OBJECTS || state.weak.len() > 4 * MAX_OBJECTS {
+            // Keep what the caller gets hold of directly; what lies inside it is no longer followed.
+            let mut direct: Vec<ObjId> = Vec::new();
+            let mut note = |term: TermId| direct.extend(terms.mentions(term));
+            result.into_iter().for_each(&mut note);
+            for ((obj, _), cell) in &state.cells {
+                if !matches!(terms.object(*obj), Object::Heap { .. }) {
+                    note(cell.term);
+                }
+            }
+            direct.truncate(MAX_OBJECTS);
+            let inner = |obj: &ObjId| matches!(terms.object(*obj), Object::Heap { .. }) && !direct.contains(obj);
+            state.objs.retain(|(obj, _)| !inner(obj));
+            state.cells.retain(|((obj, _), _)| !inner(obj));
+            state.weak.retain(|(obj, _)| !inner(obj));
+            state.weak.truncate(4 * MAX_OBJECTS);
+        }
         // What went into memory that the caller cannot name has escaped.
         for term in hidden {
             self.escape(&mut state, term);
         }
         let terms = &self.terms;
+        self.drained |= state.objs.iter().any(|(obj, known)| {
+            known.status.may(Status::FREED)
+                && matches!(terms.object(*obj), Object::Deref(base) if terms.depth(*base) > MAX_PATH)
+        });
         state.objs.retain(|(obj, known)| match terms.object(*obj) {
             Object::Stack(_) | Object::Code(_) => false,
             Object::Heap { .. } => reached.contains(obj),
             Object::Deref(base) => {
-                !terms.contains(*base, &mut |part, _| is_private(part))
-                    && (known.status != Status::LIVE || known.used || known.escaped || known.lent)
+                !is_hidden(terms, *base) && (known.status != Status::LIVE || known.used || known.escaped || known.lent)
             }
             Object::Global(_) | Object::External(_) => known.status != Status::LIVE,
         });
         state.epochs.retain(|(obj, _)| match terms.object(*obj) {
             Object::Stack(_) => false,
             Object::Heap { .. } => reached.contains(obj),
-            Object::Deref(base) => !terms.contains(*base, &mut |part, _| is_private(part)),
+            Object::Deref(base) => !is_hidden(terms, *base),
             _ => true,
         });
         let kept: Vec<TermId> = result.into_iter().chain(state.cells.iter().map(|entry| entry.1.term)).collect();
-        state.facts.retain(|id| kept.contains(&id) || !terms.contains(id, &mut |part, _| is_private(part)));
+        state.facts.retain(|id| kept.contains(&id) || !is_hidden(terms, id));
         for (_, known) in &mut state.objs {
             known.touched = None;
         }
@@ -228,6 +253,11 @@ impl Engine<'_> {
             _ => true,
         }
     }
+}
+
+/// Does the term mean nothing outside the function, or lie too deep to be told apart there?
+fn is_hidden(terms: &Terms, id: TermId) -> bool {
+    terms.depth(id) > MAX_PATH || terms.contains(id, &mut |part, _| is_private(part))
 }
 
 /// A part of a term that means nothing outside the function.

@@ -13,7 +13,9 @@
 //! - `Addr { obj: Deref(t), off: 0 }` never exists: it is `t` itself.
 //! - A term's `mentions` are all heap objects whose address it was computed from.
 
-use caulk_base::{FxHashMap, Id, IdVec, define_id};
+use std::hash::{Hash, Hasher};
+
+use caulk_base::{FxHashMap, FxHasher, IdVec, define_id};
 use caulk_ir::{BinOp, CastOp, CmpOp, FuncId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -81,10 +83,17 @@ pub enum Term {
 pub struct Terms {
     terms: IdVec<TermId, Term>,
     mentions: IdVec<TermId, SmallVec<[ObjId; 2]>>,
+    /// How deep each term nests.
+    depths: IdVec<TermId, u32>,
     index: FxHashMap<Term, TermId>,
     objects: IdVec<ObjId, Object>,
     object_index: FxHashMap<Object, ObjId>,
 }
+
+/// Terms that nest deeper than this are named, not written out.
+const MAX_DEPTH: u32 = 14;
+/// The site of such names.
+const DEEP: u32 = 0x7ffe_0000;
 
 /// The constant zero: null and false.
 pub const ZERO: TermId = TermId(0);
@@ -130,10 +139,43 @@ impl Terms {
             return id;
         }
         let mentions = self.mentions_of(&term);
+        let depth = self.depth_of(&term);
+        if depth > MAX_DEPTH && mentions.is_empty() {
+            // Nobody reasons about a formula this deep: it is some value, always the same for the same parts.
+            let mut hasher = FxHasher::default();
+            term.hash(&mut hasher);
+            return self.intern(Term::Sym { site: DEEP, slot: hasher.finish() as u32 });
+        }
         let id = self.terms.push(term.clone());
         self.mentions.push(mentions);
+        self.depths.push(depth);
         self.index.insert(term, id);
         id
+    }
+
+    /// How deep the term nests; a leaf has depth 1.
+    pub fn depth(&self, id: TermId) -> u32 {
+        self.depths[id]
+    }
+
+    fn depth_of(&self, term: &Term) -> u32 {
+        let object = |obj: ObjId| match self.objects[obj] {
+            Object::Deref(base) => self.depths[base],
+            _ => 0,
+        };
+        1 + match term {
+            Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => 0,
+            Term::Content { obj, off, .. } => match off {
+                Off::Elem(index, _) => object(*obj).max(self.depths[*index]),
+                _ => object(*obj),
+            },
+            Term::Addr { obj, .. } => object(*obj),
+            Term::Elem { base, index, .. } => self.depths[*base].max(self.depths[*index]),
+            Term::Pure { args, .. } => args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0),
+            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.depths[*a].max(self.depths[*b]),
+            Term::Cast(_, _, a) => self.depths[*a],
+            Term::Ite(c, a, b) => self.depths[*c].max(self.depths[*a]).max(self.depths[*b]),
+        }
     }
 
     fn mentions_of(&self, term: &Term) -> SmallVec<[ObjId; 2]> {
