@@ -3,6 +3,7 @@
 
 CARGO  ?= cargo
 PREFIX ?= /usr/local
+SHARE  := $(DESTDIR)$(PREFIX)/share
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 # BENCH takes more options: make bench PROJECTS="../tmux ../redis" BENCH="--peers all -j 2"
@@ -52,9 +53,15 @@ fuzz: setup
 
 install: build
 	install -D -m 755 $(TARGET)/release/caulk $(DESTDIR)$(PREFIX)/bin/caulk
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(TARGET)/release/caulk man > $(SHARE)/man/man1/caulk.1
+	$(TARGET)/release/caulk completions bash > $(SHARE)/bash-completion/completions/caulk
+	$(TARGET)/release/caulk completions zsh > $(SHARE)/zsh/site-functions/_caulk
+	$(TARGET)/release/caulk completions fish > $(SHARE)/fish/vendor_completions.d/caulk.fish
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/caulk
+	rm -f $(DESTDIR)$(PREFIX)/bin/caulk $(SHARE)/man/man1/caulk.1 $(SHARE)/bash-completion/completions/caulk \
+	    $(SHARE)/zsh/site-functions/_caulk $(SHARE)/fish/vendor_completions.d/caulk.fish
 
 clean:
 	$(CARGO) clean

@@ -156,10 +156,15 @@ pub(crate) enum DumpKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Only these functions
-    #[arg(value_name = "FUNCTION")]
+    /// Only what this program uses: folders, compile databases or .c files
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// List instead what the program calls and no model describes, most calls first
+    #[arg(long)]
+    pub(crate) missing: bool,
+    /// Only this function; may be repeated
+    #[arg(short = 'F', long = "function", value_name = "NAME", conflicts_with_all = ["paths", "missing"])]
     pub(crate) functions: Vec<String>,
-    /// Read this file, not the project's caulk.toml
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
 }

@@ -63,11 +63,28 @@ fn models_are_listed_with_the_projects_own() {
     let project = tempfile::tempdir().expect("a folder");
     let file = project.path().join("caulk.toml");
     std::fs::write(&file, "[models.functions]\narena_new = { allocates = \"memory\" }\n").expect("writable");
-    let own = run(project.path(), &["models", "arena_new"]).expect_code(0);
+    let own = run(project.path(), &["models", "-F", "arena_new"]).expect_code(0);
     assert!(own.stdout.starts_with("arena_new: allocates memory"), "{}", own.stdout);
 
-    let unknown = run(project.path(), &["models", "arena_ne"]).expect_code(2);
+    let unknown = run(project.path(), &["models", "-F", "arena_ne"]).expect_code(2);
     assert!(unknown.stderr.contains("did you mean `arena_new`?"), "{}", unknown.stderr);
+}
+
+#[test]
+fn what_a_program_calls_and_no_model_describes_is_listed() {
+    let project = tempfile::tempdir().expect("a folder");
+    let program = "#include <stdlib.h>\nvoid *ring_new(void); void ring_put(void *r, char *p); int ring_len(int n);\n\
+                   int f(void) { void *r = ring_new(); ring_put(r, malloc(1)); ring_put(r, 0); return ring_len(1); }\n";
+    std::fs::write(project.path().join("ring.c"), program).expect("writable");
+    let missing = run(project.path(), &["models", "--missing", "ring.c"]).expect_code(0);
+    assert_eq!(
+        missing.stdout,
+        "     2 calls  ring_put: assumed to keep arguments 0, 1\n     1 calls  ring_new: its result is not followed\n"
+    );
+    let used = run(project.path(), &["models", "ring.c"]).expect_code(0);
+    assert_eq!(used.stdout.lines().count(), 1, "{}", used.stdout);
+    assert!(used.stdout.starts_with("malloc: "), "{}", used.stdout);
+    run(project.path(), &["models", "--missing"]).expect_code(2);
 }
 
 #[test]
