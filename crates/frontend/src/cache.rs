@@ -109,17 +109,25 @@ impl Cache {
 
     /// Finds what an earlier run stored for this key, if every file still has the content it had then.
     pub fn find(&self, key: ContentHash, files: &Files) -> Option<Stored> {
-        let list: FileList = self.read(&self.place(key, "list"))?;
+        let mut list: FileList = self.read(&self.place(key, "list"))?;
         let mut hasher = Hasher::new();
         hasher.raw(&key.0);
-        for (path, stamp, hash) in &list.read {
-            let now = files.hash(Path::new(path), Some((*stamp, *hash)))?;
-            hasher.field(path).raw(&now.0);
+        let mut touched = false;
+        for (path, stamp, hash) in &mut list.read {
+            let now = files.now(Path::new(path), (*stamp, *hash))?;
+            hasher.field(&path).raw(&now.1.0);
+            touched |= *stamp != now.0;
+            (*stamp, *hash) = now;
         }
         if list.absent.iter().any(|path| Path::new(path).exists()) {
             return None;
         }
-        self.read(&self.place(hasher.finish(), "unit"))
+        let stored = self.read(&self.place(hasher.finish(), "unit"))?;
+        // Files that were only touched need not be read again next time.
+        if touched && list.read.iter().all(|(_, stamp, _)| stamp.is_old()) {
+            let _ = self.write(&self.place(key, "list"), &list);
+        }
+        Some(stored)
     }
 
     /// Stores a unit with the files it depends on. Does nothing if one of them may have changed meanwhile.

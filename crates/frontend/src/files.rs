@@ -11,6 +11,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 use caulk_base::{ContentHash, FxHashMap};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,12 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// Whether a write from now on must change it: file systems tell times apart by milliseconds, some by seconds.
+    pub fn is_old(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.changed.0 + 2 < i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+    }
+
     pub fn of(path: &Path) -> Option<Stamp> {
         let data = std::fs::metadata(path).ok()?;
         Some(Stamp {
@@ -74,17 +81,16 @@ impl Files {
         }
     }
 
-    /// The file's content now, given what an earlier run recorded of it.
-    pub fn hash(&self, path: &Path, recorded: Option<(Stamp, ContentHash)>) -> Option<ContentHash> {
+    /// The file's stamp and content now, given what an earlier run recorded of it.
+    pub fn now(&self, path: &Path, recorded: (Stamp, ContentHash)) -> Option<(Stamp, ContentHash)> {
         let entry = self.entry(path);
         let stamp = (*entry.stamp.get_or_init(|| Stamp::of(path)))?;
-        if let Some(&hash) = entry.recorded.get() {
-            return Some(hash);
-        }
-        match recorded {
-            Some((known, hash)) if known == stamp => Some(*entry.recorded.get_or_init(|| hash)),
-            _ => entry.content(path).map(|(hash, _)| hash),
-        }
+        let hash = match entry.recorded.get() {
+            Some(&hash) => hash,
+            None if recorded.0 == stamp => *entry.recorded.get_or_init(|| recorded.1),
+            None => entry.content(path)?.0,
+        };
+        Some((stamp, hash))
     }
 
     /// Stamp and hash to record for a file that a compiler has just read; `None` if it may have changed meanwhile.
@@ -128,10 +134,11 @@ mod tests {
         std::fs::write(&path, "one").unwrap();
         let stamp = Stamp::of(&path).unwrap();
         let lie = ContentHash::of(b"recorded");
-        assert_eq!(Files::new().hash(&path, Some((stamp, lie))), Some(lie));
+        let hash = |path: &Path| Files::new().now(path, (stamp, lie)).map(|(_, hash)| hash);
+        assert_eq!(hash(&path), Some(lie));
         std::fs::write(&path, "three").unwrap();
-        assert_eq!(Files::new().hash(&path, Some((stamp, lie))), Some(ContentHash::of(b"three")));
-        assert_eq!(Files::new().hash(&folder.path().join("none"), None), None);
+        assert_eq!(hash(&path), Some(ContentHash::of(b"three")));
+        assert_eq!(hash(&folder.path().join("none")), None);
     }
 
     #[test]

@@ -57,6 +57,8 @@ mod tests {
         let mut files = vec![crates.join("frontend/src/bitcode.rs")];
         walk(&crates.join("frontend/cpp"), &mut files);
         walk(&crates.join("frontend/src/bitcode"), &mut files);
+        // The plugin only carries the same lowering into clang.
+        files.retain(|file| !file.to_string_lossy().contains("plugin"));
         for file in files {
             let name = file.strip_prefix(crates).unwrap().to_str().unwrap();
             assert!(SOURCES.iter().any(|(known, _)| *known == name), "{name} is missing in SOURCES");

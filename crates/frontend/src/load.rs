@@ -8,6 +8,7 @@
 //! # Invariants
 //! - Units, failures and gaps come out in the order of the commands, whatever the number of threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -241,7 +242,9 @@ impl Run<'_> {
 
     fn finish(&self, planned: &Planned, compiled: clang::Compiled) -> Made {
         let lowering = Instant::now();
-        let lowered = (self.lower)(&compiled.bitcode);
+        // A bug of ours in one unit must not take the others with it.
+        let lowered = catch_unwind(AssertUnwindSafe(|| (self.lower)(&compiled.bitcode)))
+            .unwrap_or_else(|_| Err("caulk failed on it; please report this".to_owned()));
         drop(compiled.bitcode);
         let stored = match lowered {
             Ok(mut unit) => {

@@ -79,8 +79,10 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, FrontendError> {
             } else {
                 path
             };
-            commands.extend(database::read(&file)?);
-            links.extend(LinkRecord::read_beside(&file)?);
+            let found = database::read(&file)?;
+            let captured = LinkRecord::read_beside(&file)?;
+            links.extend(if captured.is_empty() { buildfiles::links(&found) } else { captured });
+            commands.extend(found);
             root.get_or_insert_with(|| root_of_database(&file));
         } else if language == Language::Other {
             return Err(FrontendError::UnknownInput { path });
@@ -94,9 +96,6 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, FrontendError> {
         }
     }
     let commands = database::without_duplicates(commands);
-    if links.is_empty() {
-        links = buildfiles::links(&commands);
-    }
     let (units, passed_over) = plan_units(commands);
     Ok(Plan { units, links, passed_over, root: root.unwrap_or(here) })
 }

@@ -63,13 +63,14 @@ pub fn expand_responses(arguments: Vec<String>, directory: &Path) -> Vec<String>
 
 fn expand_into(arguments: Vec<String>, directory: &Path, depth: usize, expanded: &mut Vec<String>) {
     for argument in arguments {
-        let file = argument.strip_prefix('@').filter(|_| depth > 0);
-        match file.map(|file| std::fs::read(directory.join(file))) {
-            Some(Ok(bytes)) => {
+        let file = argument.strip_prefix('@').filter(|_| depth > 0).map(|file| directory.join(file));
+        // Only plain files: reading a pipe might never end.
+        match file.filter(|file| file.is_file()).and_then(|file| std::fs::read(file).ok()) {
+            Some(bytes) => {
                 let words = split_response(&String::from_utf8_lossy(&bytes));
                 expand_into(words, directory, depth - 1, expanded);
             }
-            Some(Err(_)) | None => expanded.push(argument),
+            None => expanded.push(argument),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Loads small projects through the real clang.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use caulk_base::GapKind;
-use caulk_frontend::{CacheChoice, FrontendError, Loaded, Quiet, Request, compile_patched, load, relink};
+use caulk_frontend::{CacheChoice, FrontendError, Loaded, Progress, Quiet, Request, compile_patched, load, relink};
 use caulk_ir::{Target, UnitId};
 
 use crate::project::{Project, function_names, walk};
@@ -211,4 +212,65 @@ fn a_patched_file_is_compiled_in_its_place() {
     let error = compile_patched(command, &[(project.path("a.c"), "int (".to_owned())], false).unwrap_err();
     assert!(matches!(error, FrontendError::Compile { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(project.path("a.h")).unwrap(), "int g(void);\n");
+}
+
+#[test]
+fn a_cross_compilers_unit_is_read_for_its_target() {
+    let source = "#ifdef __aarch64__\nint arm(void) { return sizeof(char *); }\n#endif\n";
+    let project = Project::new(&[("a.c", source), ("b.c", "#ifdef __arm__\nint arm32(void) { return 1; }\n#endif\n")]);
+    project.database(&[
+        ("a.c", "ccache /usr/bin/aarch64-linux-gnu-gcc-12 -mno-outline-atomics -c a.c"),
+        ("b.c", "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -mfloat-abi=soft -c b.c"),
+    ]);
+    assert_eq!(function_names(&project.load()), ["arm", "arm32"]);
+}
+
+#[test]
+fn runs_that_share_a_cache_do_not_disturb_each_other() {
+    let project = Project::new(&[("a.c", "int f(void) { return 1; }\n"), ("b.c", "int g(void) { return 2; }\n")]);
+    project.database(&[("a.c", "gcc -c a.c"), ("b.c", "gcc -c b.c")]);
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(|| project.load())).collect();
+        for run in runs {
+            let loaded = run.join().unwrap();
+            assert_eq!(function_names(&loaded), ["f", "g"]);
+            assert!(loaded.gaps.is_empty(), "{:?}", loaded.gaps);
+        }
+    });
+    assert_eq!(project.load().timings.from_cache, 2);
+}
+
+#[test]
+fn a_touched_file_with_the_same_content_is_not_compiled_again() {
+    let project = Project::new(&[("a.c", "#include \"a.h\"\nint f(void) { return A; }\n"), ("a.h", "#define A 1\n")]);
+    project.database(&[("a.c", "gcc -c a.c")]);
+    project.load();
+    project.write("a.h", "#define A 1\n");
+    assert_eq!(project.load().timings.compiled, 0);
+}
+
+#[test]
+fn progress_reaches_the_end() {
+    #[derive(Default)]
+    struct Watch(Mutex<(Vec<PathBuf>, usize, usize)>);
+    impl Progress for Watch {
+        fn started(&self, file: &Path) {
+            self.0.lock().unwrap().0.push(file.to_path_buf());
+        }
+        fn advanced(&self, done: usize, all: usize) {
+            let mut seen = self.0.lock().unwrap();
+            seen.1 = seen.1.max(done);
+            seen.2 = all;
+        }
+    }
+    let project = Project::new(&[("a.c", "int a;\n"), ("b.c", "int b;\n")]);
+    project.database(&[("a.c", "gcc -c a.c"), ("b.c", "gcc -c b.c")]);
+    let cold = Watch::default();
+    load(&project.request(), &cold).unwrap();
+    let seen = cold.0.into_inner().unwrap();
+    assert_eq!((seen.0.len(), seen.1, seen.2), (2, 2, 2));
+    let warm = Watch::default();
+    load(&project.request(), &warm).unwrap();
+    let seen = warm.0.into_inner().unwrap();
+    assert_eq!((seen.0.len(), seen.1, seen.2), (0, 2, 2));
 }
