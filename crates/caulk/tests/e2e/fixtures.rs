@@ -82,7 +82,7 @@ fn sanitizers_agree_with_carets() {
             Err(error) => return vec![format!("{}: does not compile: {error}", fixture.name)],
         };
         let runs = sanitize::runs(&program, fixture.run.unwrap_or(0));
-        let wrong = runs.iter().find(|run| run.complaint.is_none() && !run.code.is_some_and(|code| code < 10));
+        let wrong = runs.iter().find(|run| run.complaint.is_none() && run.code.is_none_or(|code| code >= 10));
         let complaint = runs.iter().find(|run| run.complaint.is_some());
         let mut said = Vec::new();
         if let Some(run) = wrong {
