@@ -348,12 +348,12 @@ fn print_leaves_out_what_paper_cannot_do() {
     let shown = |selector: &str| {
         browser.eval(&format!("getComputedStyle(document.querySelector({})).display !== 'none'", json!(selector)))
     };
-    assert_eq!(shown(".walker"), true);
+    assert_eq!(shown("aside.path"), true);
     browser.cdp("Emulation.setEmulatedMedia", json!({ "media": "print" }));
-    for selector in [".walker", "header.top", ".copy", ".crumbs"] {
+    for selector in ["aside.path", "header.top", ".copy", ".crumbs"] {
         assert_eq!(shown(selector), false, "{selector}");
     }
-    for selector in ["h1", ".steps", ".code", ".diff", ".graph"] {
+    for selector in ["h1", ".step", ".code", ".diff", ".graph"] {
         assert_eq!(shown(selector), true, "{selector}");
     }
     visit.end();

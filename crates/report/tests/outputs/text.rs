@@ -75,3 +75,43 @@ fn suppressions_that_need_attention() {
 fn statistics() {
     insta::assert_snapshot!(render_stats(&sample::summary()));
 }
+
+#[test]
+fn any_place_in_any_text_is_rendered() {
+    let texts = [
+        "",
+        "\n",
+        "\r\n\r\n",
+        "é\u{301}中\tx;\n\n\u{1b}[31m\u{202e}f();",
+        "int main(void) { return f(\n\t1); }\r\n",
+        "\u{0}\n",
+    ];
+    for text in texts {
+        let sources = MemorySources::new([("/p/src/load.c", text), ("/p/src/list.c", text)]);
+        for line in 0..5 {
+            for column in [0, 1, 2, 3, 5, 40, u32::MAX] {
+                let mut leak = sample::leak();
+                for place in [&mut leak.source, &mut leak.sink] {
+                    (place.line, place.column) = (line, column);
+                }
+                for (index, step) in leak.steps.iter_mut().enumerate() {
+                    step.place.line = (line + u32::try_from(index).unwrap()) % 5;
+                    step.place.column = column;
+                }
+                let findings = Findings { findings: vec![leak], ..Findings::default() };
+                let report = Report::new(&findings, sample::ROOT, &sources);
+                let rendered = render_text(&report, &TextOptions::default());
+                assert!(rendered.contains("error[memory-leak]"));
+                assert!(!rendered.contains('\u{1b}') && !rendered.contains('\u{202e}'), "{rendered}");
+                assert!(caulk_report::render_sarif(&report).contains("memory-leak"));
+                let count = &mut 0;
+                caulk_report::render_html(&report, &caulk_report::HtmlOptions::default(), &mut |_, _| {
+                    *count += 1;
+                    Ok(())
+                })
+                .unwrap();
+                assert_eq!(*count, 6, "style, script, index, one finding, two sources");
+            }
+        }
+    }
+}
