@@ -47,8 +47,8 @@ fn build_llvm_shim() {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_string(),
             Ok(output) => fail(&format!("`{config} {}` failed: {}", arguments.join(" "), first_line(&output.stderr))),
             Err(error) => fail(&format!(
-                "cannot run `{config}` ({error}): install LLVM 19 with `apt-get install llvm-19-dev clang-19 \
-                 zlib1g-dev libzstd-dev`, or set LLVM_CONFIG"
+                "cannot run `{config}` ({error}): install LLVM 19 with `apt-get install llvm-19-dev clang-19`, \
+                 or set LLVM_CONFIG"
             )),
         }
     };
@@ -64,12 +64,15 @@ fn build_llvm_shim() {
 
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").opt_level(2).debug(false).warnings(true).extra_warnings(true);
+    // Nothing in the plugin may be mistaken for a part of clang.
+    build.flag("-fvisibility=hidden").flag("-fvisibility-inlines-hidden");
     build.flag("-isystem").flag(&include).flag("-fno-exceptions").flag("-fno-rtti");
     for define in ["_GNU_SOURCE", "__STDC_CONSTANT_MACROS", "__STDC_FORMAT_MACROS", "__STDC_LIMIT_MACROS"] {
         build.define(define, None);
     }
     build.files(cpp_files("cpp"));
     build.compile("caulk_shim");
+    build_plugin(build);
 
     println!("cargo::rustc-link-search=native={}", ask(&["--libdir"]));
     let mut arguments = vec!["--link-static", "--libnames"];
@@ -79,10 +82,23 @@ fn build_llvm_shim() {
         println!("cargo::rustc-link-lib=static:-bundle={name}");
     }
     for library in ask(&["--link-static", "--system-libs"]).split_whitespace() {
-        // Windows manifests and the solver are parts of LLVM that the shim never reaches.
-        if let Some(name) = library.strip_prefix("-l").filter(|name| *name != "xml2") {
+        // The shim never reaches LLVM's compression, Windows manifests and solver.
+        if let Some(name) = library.strip_prefix("-l").filter(|name| !["xml2", "z", "zstd"].contains(name)) {
             println!("cargo::rustc-link-lib=dylib={name}");
         }
+    }
+}
+
+/// The same lowering for clang to load; it goes into the binary as it is.
+fn build_plugin(build: cc::Build) {
+    let Ok(folder) = env::var("OUT_DIR") else { fail("OUT_DIR is not set") };
+    let mut command = build.get_compiler().to_command();
+    command.args(["-shared", "cpp/plugin/plugin.cpp", "-Wl,-s", "-L"]).arg(&folder).arg("-lcaulk_shim");
+    command.arg("-o").arg(Path::new(&folder).join("plugin.so"));
+    match command.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => fail(&format!("cpp/plugin/plugin.cpp does not compile: {}", first_line(&output.stderr))),
+        Err(error) => fail(&format!("cannot run the C++ compiler: {error}")),
     }
 }
 

@@ -152,10 +152,12 @@ uint32_t FunctionLowering::value(const llvm::Value *value) {
   Value described = describe(constant);
   if (described.kind == Kind::Undef)
     return undef(value->getType());
-  uint32_t id = values.size();
-  values.push_back(described);
-  valueIds[value] = id;
-  return id;
+  // LLVM writes one address in several ways; here it is one value.
+  std::pair<uint64_t, uint64_t> what{uint64_t(described.kind) << 32 | described.id, uint64_t(described.number)};
+  auto [entry, isNew] = constantIds.try_emplace({described.type, what}, values.size());
+  if (isNew)
+    values.push_back(described);
+  return valueIds[value] = entry->second;
 }
 
 FunctionLowering::Value FunctionLowering::describe(const Constant *constant) const {

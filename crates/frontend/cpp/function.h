@@ -102,6 +102,7 @@ private:
   llvm::DenseMap<const llvm::BasicBlock *, uint32_t> blockIds;
   llvm::DenseMap<const llvm::Value *, uint32_t> valueIds;
   llvm::DenseMap<llvm::Type *, uint32_t> undefIds;
+  llvm::DenseMap<std::pair<llvm::Type *, std::pair<uint64_t, uint64_t>>, uint32_t> constantIds;
   std::vector<Value> values;
   llvm::DenseMap<const llvm::DILocalVariable *, uint32_t> variableIds;
   std::vector<const llvm::DILocalVariable *> variables;

@@ -45,7 +45,9 @@ void FunctionLowering::bindings(const Instruction &inst) {
     if (!bound)
       bound = PoisonValue::get(Type::getInt64Ty(function.getContext()));
     uint32_t id = value(bound);
-    begin(OpBind, debug.location(record.getDebugLoc().get()), nullptr);
+    // Those that mem2reg makes stand nowhere.
+    const DILocation *at = record.getDebugLoc().get();
+    begin(OpBind, at && at->getLine() ? debug.location(at) : 0, nullptr);
     insts.number(variable(record.getVariable()));
     insts.number(id);
   }
@@ -271,6 +273,8 @@ void FunctionLowering::phi(const PHINode &phi, uint32_t at) {
     if (isReachable(from) && seen.insert(from).second)
       incoming.push_back({block(from), value(phi.getIncomingValue(i))});
   }
+  // LLVM's order depends on how the module came about.
+  llvm::sort(incoming);
   begin(OpPhi, at, &phi);
   insts.number(incoming.size());
   for (auto [from, value] : incoming) {
@@ -336,11 +340,15 @@ void FunctionLowering::jump(const BasicBlock *to, uint32_t at) {
 
 void FunctionLowering::anyOf(ArrayRef<const BasicBlock *> targets, const llvm::Value *address, uint32_t at) {
   uint32_t through = address ? value(address) : undef(PointerType::getUnqual(function.getContext()));
+  SmallVector<uint32_t, 8> ids;
+  for (const BasicBlock *target : targets)
+    if (!is_contained(ids, block(target)))
+      ids.push_back(block(target));
   begin(OpIndirectJump, at, nullptr);
   insts.number(through);
-  insts.number(targets.size());
-  for (const BasicBlock *target : targets)
-    insts.number(block(target));
+  insts.number(ids.size());
+  for (uint32_t id : ids)
+    insts.number(id);
 }
 
 void FunctionLowering::terminator(const Instruction &inst, uint32_t at) {

@@ -8,8 +8,8 @@ using namespace llvm;
 
 namespace caulk {
 
-// Changes with every change of the format; the Rust side compares it.
-static constexpr uint64_t FormatVersion = 1;
+// Tells the buffer from bitcode; the last byte changes with every change of the format.
+static constexpr char Magic[] = {'C', 'A', 'U', 'L', 'K', 'I', 'R', 1};
 
 /// Longer tables of plain numbers say nothing about memory.
 static constexpr uint64_t LongestNumberTable = 16;
@@ -21,6 +21,8 @@ enum InitTag : uint8_t { InitInt, InitAddress };
 ModuleLowering::ModuleLowering(Module &module) : module(module), dataLayout(module.getDataLayout()) {}
 
 void ModuleLowering::write(Bytes &out) {
+  // Variables as records beside the instructions, not as calls between them.
+  module.setIsNewDbgInfoFormat(true);
   inferLibraryAttributes();
   numberSymbols();
 
@@ -35,7 +37,8 @@ void ModuleLowering::write(Bytes &out) {
   writeFunctions(functions);
   debug.writeTypes(types);
 
-  out.number(FormatVersion);
+  for (char byte : Magic)
+    out.byte(uint8_t(byte));
   out.text(source);
   debug.writeFilesLocationsScopes(out);
   out.append(types);

@@ -60,7 +60,6 @@ std::string lower(StringRef bitcode, caulk::Bytes &out) {
   raw_string_ostream stream(problem);
   if (verifyModule(**module, &stream))
     return problem;
-  (*module)->setIsNewDbgInfoFormat(true);
   caulk::ModuleLowering(**module).write(out);
   return problem;
 }

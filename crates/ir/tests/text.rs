@@ -1,6 +1,9 @@
 //! The text form: what is written comes back, and what is wrong is named with its line.
 
-use caulk_ir::{Callee, Linkage, Op, SymbolKind, Ty, Unit, ValueKind, parse_unit, print_function, print_unit, verify};
+use caulk_ir::{
+    Callee, Linkage, Op, ParamAttrs, SymbolId, SymbolKind, Ty, Unit, ValueKind, parse_unit, print_function, print_unit,
+    verify,
+};
 
 fn parse(text: &str) -> Unit {
     parse_unit(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -36,12 +39,13 @@ ty9 "" 0 function
 ty10 "" 0 other
 ty11 "" 8 pointer
 sym0 external define @f = f0
-sym1 external declare @malloc noalias_result (, nocapture readonly byval sret pointer_to_const nonnull)
+sym1 external declare @malloc noalias_result (_, nocapture readonly byval sret pointer_to_const nonnull)
 sym2 internal define @table = g0
 sym3 weak alias @g = sym0
 sym4 common variable @"odd name"
 sym5 external declare @loc7 noreturn readonly readnone returns_twice
 sym6 available_externally define @h = f1
+sym7 external declare @free (_)
 global @table size 32 const thread_local literal incomplete @loc1 ty1 init { 0: -5 x 4, 8: @f, 16: @table[-8] }
 gap "f" "callbr"
 
@@ -99,6 +103,8 @@ fn everything_that_can_be_written_comes_back() {
     assert_eq!(again, unit, "{text}");
     assert_eq!(print_unit(&again), text);
     assert_eq!(verify(&unit), []);
+    let SymbolKind::DeclaredFunction(free) = &unit.symbols[SymbolId(7)].kind else { panic!("free is declared") };
+    assert_eq!(free.params, [ParamAttrs::default()]);
     for line in ["v5 = offset v0 + -8 + v4 * 4 + i64 3 * 1", "store i32 -1 to v3", "v10 = select ptr v6, v5, @table[8]"]
     {
         assert!(text.contains(line), "{line} is not in\n{text}");

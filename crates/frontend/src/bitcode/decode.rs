@@ -15,14 +15,16 @@ use super::reader::{Reader, Result};
 
 mod op;
 
-/// Changes with every change of the format, on both sides.
-const FORMAT_VERSION: u64 = 1;
+/// The buffer's first bytes; the last of them changes with every change of the format, on both sides.
+pub const MAGIC: &[u8; 8] = b"CAULKIR\x01";
 
 pub fn unit(bytes: &[u8]) -> Result<Unit> {
     let mut reader = Reader::new(bytes);
     let r = &mut reader;
-    if r.number()? != FORMAT_VERSION {
-        return r.damaged("its format is another version's");
+    for wanted in MAGIC {
+        if r.byte()? != *wanted {
+            return r.damaged("its format is another version's");
+        }
     }
     let source = r.text()?;
     let files: Vec<String> = r.list(Reader::text)?;

@@ -372,6 +372,7 @@ pub fn param_attrs(c: &mut Cursor) -> Result<ParamAttrs> {
             "sret" => attrs.sret = true,
             "pointer_to_const" => attrs.pointer_to_const = true,
             "nonnull" => attrs.nonnull = true,
+            "_" => {}
             other => return c.fail(format!("unknown attribute `{other}`")),
         }
         c.next();

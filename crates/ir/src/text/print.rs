@@ -131,7 +131,10 @@ impl<'a> Printer<'a> {
             SymbolKind::DeclaredFunction(attrs) => {
                 put!(self, "{id} {linkage} declare {name}{}", function_attrs(attrs));
                 if !attrs.params.is_empty() {
-                    put!(self, " ({})", list(&attrs.params, |param| param_attrs(param).trim_start().to_string()));
+                    put!(self, " ({})", list(&attrs.params, |param| match param_attrs(param) {
+                        none if none.is_empty() => "_".to_string(),
+                        words => words.trim_start().to_string(),
+                    }));
                 }
                 self.out.push('\n');
             }

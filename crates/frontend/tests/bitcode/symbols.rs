@@ -1,0 +1,105 @@
+//! Names, linkage, initialisers and attributes.
+
+use caulk_ir::{Linkage, SymbolKind};
+
+use super::*;
+
+fn lines_with<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.contains(word)).collect()
+}
+
+#[test]
+fn every_kind_of_symbol() {
+    let unit = unit_with(
+        "static int hidden(void) { return 1; } int shown(void) { return hidden(); }
+         __attribute__((weak)) int soft(void) { return 2; } extern int elsewhere(void); extern int far_away;
+         int again(void) __attribute__((alias(\"shown\"))); int tentative; static char *mine = \"text\";
+         int renamed(void) __asm__(\"other_name\");
+         static void *pick(void) { return shown; } int chosen(void) __attribute__((ifunc(\"pick\")));
+         int *all(void) { elsewhere(); renamed(); return chosen() ? &far_away : mine; }",
+        &["-fcommon"],
+    );
+    let kind = |name: &str| {
+        let symbol = unit.symbols.iter().find(|symbol| symbol.name == name).unwrap_or_else(|| panic!("no {name}"));
+        (symbol.linkage, symbol.kind.clone())
+    };
+    assert!(matches!(kind("hidden"), (Linkage::Internal, SymbolKind::Function(_))));
+    assert!(matches!(kind("shown"), (Linkage::External, SymbolKind::Function(_))));
+    assert!(matches!(kind("soft"), (Linkage::Weak, SymbolKind::Function(_))));
+    assert!(matches!(kind("elsewhere"), (Linkage::External, SymbolKind::DeclaredFunction(_))));
+    assert!(matches!(kind("far_away"), (Linkage::External, SymbolKind::DeclaredGlobal)));
+    assert!(matches!(kind("tentative"), (Linkage::Common, SymbolKind::Global(_))));
+    assert!(matches!(kind("other_name"), (Linkage::External, SymbolKind::DeclaredFunction(_))));
+    let (_, SymbolKind::Alias(to)) = kind("again") else { panic!("an alias") };
+    assert_eq!(unit.symbols[to].name, "shown");
+    assert!(
+        matches!(kind("chosen"), (Linkage::External, SymbolKind::DeclaredFunction(_))),
+        "an ifunc is decided later"
+    );
+    let literal = unit.globals.iter().find(|global| unit.symbols[global.symbol].name == ".str").expect("a literal");
+    assert!(literal.is_literal && literal.is_const && !literal.init_complete);
+    assert_eq!(literal.size, 5);
+}
+
+#[test]
+fn tables_of_functions_and_nested_structs() {
+    let unit = unit(
+        "int a(void) { return 1; } int b(void) { return 2; } int cell[8];
+         struct op { const char *name; int (*run)(void); int *p; short n; double d; };
+         struct op table[2] = { { \"a\", a, &cell[3], 7 }, { 0, b, 0, 0 } };
+         int small[3] = { 5, 0, -6 }; int large[40] = { 1 }; long tag = (long)&cell; double d = 1.5;",
+    );
+    let text = print_unit(&unit);
+    assert_eq!(
+        lines_with(&text, "global @table size")[0].split(" init ").nth(1),
+        Some("{ 0: @.str, 8: @a, 16: @cell[12], 24: 7 x 2, 48: @b }")
+    );
+    assert!(lines_with(&text, "global @small")[0].ends_with("init { 0: 5 x 4, 8: -6 x 4 }"), "{text}");
+    assert!(lines_with(&text, "global @tag")[0].ends_with("init { 0: @cell }"), "{text}");
+    assert!(lines_with(&text, "global @d size")[0].contains(" incomplete"), "{text}");
+    assert!(!lines_with(&text, "global @cell")[0].contains("incomplete"), "zeros are all there is");
+}
+
+#[test]
+fn constructors_are_in_a_table_and_used_is_not_a_use() {
+    let unit = unit(
+        "static void start(void) __attribute__((constructor)); static void start(void) {}
+         __attribute__((used)) static void kept(void) {}",
+    );
+    let text = print_unit(&unit);
+    assert!(lines_with(&text, "global @llvm.global_ctors")[0].contains("8: @start"), "{text}");
+    assert!(!text.contains("llvm.used") && !text.contains("llvm.compiler.used"), "{text}");
+}
+
+#[test]
+fn library_functions_get_what_llvm_knows_of_them() {
+    let unit = unit(
+        "#include <string.h>
+         #include <stdlib.h>
+         unsigned long f(const char *s) { if (!s) abort(); free(malloc(3)); return strlen(s); }",
+    );
+    let text = print_unit(&unit);
+    assert!(lines_with(&text, "declare @strlen")[0].contains("(nocapture"), "{text}");
+    assert!(lines_with(&text, "declare @strlen")[0].contains(" readonly"), "{text}");
+    assert!(lines_with(&text, "declare @abort")[0].contains(" noreturn"), "{text}");
+    assert!(lines_with(&text, "declare @malloc")[0].contains(" noalias_result"), "{text}");
+    assert!(lines_with(&text, "declare @free")[0].contains("(nocapture"), "{text}");
+}
+
+#[test]
+fn pointers_to_const_are_known_of_definitions() {
+    let unit = unit(
+        "typedef const char *text; typedef const struct s cs;
+         void f(const char *a, char *b, text c, cs *d, char *const e, int g, const void *const *h, ...) {}",
+    );
+    let params: Vec<bool> = function(&unit, "f").attrs.params.iter().map(|param| param.pointer_to_const).collect();
+    assert_eq!(params, [true, false, true, true, false, false, true]);
+}
+
+#[test]
+fn pointers_to_const_are_known_of_declarations_where_clang_describes_them() {
+    let source = "int take(const char *a, char *b); int f(char *p) { return take(p, p); }";
+    let described = unit_before_optimisation(source);
+    assert!(print_unit(&described).contains("declare @take (pointer_to_const, _)"), "{}", print_unit(&described));
+    assert!(print_unit(&unit(source)).contains("declare @take (_, _)"));
+}
