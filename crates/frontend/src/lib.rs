@@ -32,7 +32,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use bitcode::{BitcodeError, lower};
+pub use bitcode::{BitcodeError, PLUGIN_OUTPUT, install_plugin, lower, plugin_arguments};
 pub use cache::{CacheChoice, DEFAULT_LIMIT};
 pub use capture::{CaptureReport, capture};
 pub use database::{CompileCommand, parse as parse_database};
