@@ -6,14 +6,14 @@
 //!   instead, which turns "must" into "may".
 //! - The result depends on the function, its callees' summaries and the models alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId};
 use caulk_models::{FamilyId, Models};
 
 use crate::cfg::{self, Cfg};
-use crate::incident::{Incident, IncidentKind, Loss, Subject, Use};
+use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
 use crate::state::State;
@@ -46,6 +46,9 @@ pub struct Analysed {
     pub incidents: Vec<Incident>,
     /// Calls that allocate, in this function.
     pub sites: Vec<crate::summary::SiteFact>,
+    /// Calls that release, and what speaks against them.
+    pub releases: Vec<ReleaseFact>,
+    pub suspicions: Vec<Suspicion>,
     /// The limit was reached and precision lost.
     pub degraded: bool,
 }
@@ -75,6 +78,8 @@ pub(crate) struct Engine<'a> {
     pub ends_program: bool,
     pub incidents: BTreeMap<(IncidentKind, Subject, InstId), Incident>,
     pub sites: FxHashMap<(InstId, u32), crate::summary::SiteFact>,
+    pub releases: BTreeMap<InstId, BTreeSet<Doubt>>,
+    pub suspicions: BTreeSet<(InstId, IncidentKind)>,
     pub exits: Vec<Exit>,
     /// Some path releases parts of a structure we cannot name one by one.
     pub drained: bool,
@@ -122,6 +127,8 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         ends_program: function.name == "main",
         incidents: BTreeMap::new(),
         sites: FxHashMap::default(),
+        releases: BTreeMap::new(),
+        suspicions: BTreeSet::new(),
         exits: Vec::new(),
         drained: false,
         assumed: FxHashSet::default(),

@@ -5,11 +5,11 @@ use caulk_ir::InstId;
 use caulk_models::FamilyId;
 
 use crate::engine::Engine;
-use crate::incident::{IncidentKind, Loss, NotHeap, Use};
+use crate::incident::{Doubt, IncidentKind, Loss, NotHeap, Use};
 use crate::merge::{BLOCK_SITE, deref_depth};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::State;
-use crate::term::{Term, TermId};
+use crate::term::{Off, Term, TermId};
 use crate::trace::Event;
 
 /// Chains of pointers longer than this are not told apart any more.
@@ -33,6 +33,9 @@ impl Engine<'_> {
                     self.report(IncidentKind::UseAfterFree(how), state, obj, known.family, at, None);
                     return false;
                 }
+                if known.status.may(Status::FREED) {
+                    self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
+                }
                 if let Some(entry) = state.obj_mut(obj) {
                     entry.touched = entry.touched.max(Some(at));
                 }
@@ -40,6 +43,10 @@ impl Engine<'_> {
             }
             Object::Deref(base) => {
                 let family = self.memory;
+                if state.obj(obj).is_some_and(|known| known.status.may(Status::FREED) && known.status != Status::FREED)
+                {
+                    self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
+                }
                 if let Some(known) = state.obj(obj)
                     && known.status == Status::FREED
                 {
@@ -63,6 +70,7 @@ impl Engine<'_> {
 
     /// `ptr` is given to a releasing function of `family`. `false`: the path ends here.
     pub(crate) fn release(&mut self, state: &mut State, ptr: TermId, family: FamilyId, at: InstId) -> bool {
+        self.weigh_release(state, ptr, at);
         let spec = &self.models.families[family];
         if let Some(value) = self.terms.as_int(ptr) {
             // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
@@ -87,7 +95,7 @@ impl Engine<'_> {
                     }
                     return true;
                 }
-                if older || off == crate::term::Off::Some {
+                if older || off == Off::Some {
                     if let Some(entry) = state.obj_mut(obj) {
                         entry.status = entry.status.join(Status::FREED);
                         entry.freed_at = Some(at);
@@ -95,12 +103,15 @@ impl Engine<'_> {
                     return true;
                 }
                 let bare = known.status.without(Status::FAILED);
+                if bare.may(Status::FREED) && bare != Status::FREED {
+                    self.suspicions.insert((at, IncidentKind::DoubleFree));
+                }
                 if bare == Status::FREED {
                     self.report(IncidentKind::DoubleFree, state, obj, known.family, at, None);
                     return false;
                 }
-                if off != crate::term::Off::At(0) && !spec.is_integer && bare == Status::LIVE && !known.escaped {
-                    if matches!(off, crate::term::Off::At(_)) {
+                if off != Off::At(0) && !spec.is_integer && bare == Status::LIVE && !known.escaped {
+                    if matches!(off, Off::At(_)) {
                         self.report(IncidentKind::InvalidFree(NotHeap::Interior), state, obj, known.family, at, None);
                         return false;
                     }
@@ -127,7 +138,7 @@ impl Engine<'_> {
                 let entry = state.obj_entry(obj, family);
                 let known = *entry;
                 if known.status == Status::FREED {
-                    if !matches!(off, crate::term::Off::At(0)) {
+                    if !matches!(off, Off::At(0)) {
                         return true;
                     }
                     self.report(IncidentKind::DoubleFree, state, obj, family, at, None);
@@ -143,7 +154,7 @@ impl Engine<'_> {
                 true
             }
             Object::Stack(_) | Object::Global(_) | Object::External(_) | Object::Code(_) => {
-                if spec.is_memory && !spec.is_integer && matches!(off, crate::term::Off::At(_)) {
+                if spec.is_memory && !spec.is_integer && matches!(off, Off::At(_)) {
                     let what = match self.terms.object(obj) {
                         Object::Stack(_) => NotHeap::Stack,
                         Object::Code(_) => NotHeap::Function,
@@ -155,6 +166,51 @@ impl Engine<'_> {
                 true
             }
         }
+    }
+
+    /// What speaks against releasing this pointer here.
+    fn weigh_release(&mut self, state: &State, ptr: TermId, at: InstId) {
+        let mut doubts: Vec<Doubt> = Vec::new();
+        if self.terms.as_int(ptr) != Some(0) {
+            match self.terms.pointee(ptr) {
+                Some((obj, Off::At(0))) => match (self.terms.object(obj), state.obj(obj)) {
+                    (Object::Heap { older: false, .. }, Some(known)) => {
+                        if known.escaped {
+                            doubts.push(Doubt::Escaped);
+                        }
+                        if known.lent {
+                            doubts.push(Doubt::Lent);
+                        }
+                        if known.status.may(Status::FREED) {
+                            doubts.push(Doubt::MayBeReleased);
+                        }
+                        if known.retained > 0 || self.is_referenced_outside(state, obj) {
+                            doubts.push(Doubt::StillReferenced);
+                        }
+                    }
+                    (Object::Deref(_), _) => doubts.push(Doubt::NotOurs),
+                    _ => doubts.push(Doubt::Blurred),
+                },
+                _ => doubts.push(Doubt::Blurred),
+            }
+        }
+        if self.degraded {
+            doubts.push(Doubt::Blurred);
+        }
+        self.releases.entry(at).or_default().extend(doubts);
+    }
+
+    /// Does memory that outlives this function, or a block that is still in use, point to the object?
+    fn is_referenced_outside(&self, state: &State, obj: ObjId) -> bool {
+        let outlives = |holder: ObjId| match self.terms.object(holder) {
+            Object::Stack(_) => false,
+            Object::Heap { .. } => {
+                holder != obj && state.obj(holder).is_some_and(|known| known.status.may(Status::LIVE))
+            }
+            _ => true,
+        };
+        state.cells.iter().any(|((holder, _), cell)| self.terms.mentions(cell.term).contains(&obj) && outlives(*holder))
+            || state.weak.iter().any(|(holder, term)| self.terms.mentions(*term).contains(&obj) && outlives(*holder))
     }
 
     /// A released block no longer holds what lay in it.

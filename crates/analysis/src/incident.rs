@@ -87,3 +87,37 @@ pub struct Condition {
     /// Each term is non-zero (`true`) or zero.
     pub conjuncts: Vec<(TermId, bool)>,
 }
+
+/// An error that may happen, on a path we could not tell apart well enough to report it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Suspicion {
+    pub function: FuncId,
+    pub at: InstId,
+    pub kind: IncidentKind,
+}
+
+/// Why a release is not certain to be right. What speaks against it on some path speaks against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Doubt {
+    /// Someone we cannot see may hold the pointer.
+    Escaped,
+    /// It was passed to a function without body or model that we assumed only to look at it.
+    Lent,
+    /// It may have been released before.
+    MayBeReleased,
+    /// It was not allocated in this function or by what it called.
+    NotOurs,
+    /// Memory that outlives this function still points to it.
+    StillReferenced,
+    /// Several blocks are treated as one here, or it is not known which block it is.
+    Blurred,
+}
+
+/// A call that releases, over all states that reach it. No doubts: in every state the pointer is
+/// null or the address of a live block of this function that nobody else holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseFact {
+    pub inst: InstId,
+    /// Sorted.
+    pub doubts: Vec<Doubt>,
+}

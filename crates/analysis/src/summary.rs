@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Analysed, Engine, Exit};
 use crate::facts::Facts;
-use crate::incident::Condition;
+use crate::incident::{Condition, ReleaseFact, Suspicion};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::State;
@@ -147,7 +147,19 @@ impl Engine<'_> {
         };
         let mut sites: Vec<SiteFact> = self.sites.values().copied().collect();
         sites.sort_by_key(|site| (site.inst, site.sub));
-        Analysed { summary, incidents: self.incidents.into_values().collect(), sites, degraded: self.degraded }
+        let id = self.id;
+        Analysed {
+            summary,
+            incidents: self.incidents.into_values().collect(),
+            sites,
+            releases: self
+                .releases
+                .into_iter()
+                .map(|(inst, doubts)| ReleaseFact { inst, doubts: doubts.into_iter().collect() })
+                .collect(),
+            suspicions: self.suspicions.into_iter().map(|(at, kind)| Suspicion { function: id, at, kind }).collect(),
+            degraded: self.degraded,
+        }
     }
 
     /// What is left of an exit's state when the function's own frame is gone.

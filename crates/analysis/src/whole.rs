@@ -4,13 +4,13 @@
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{Gap, GapKind, IdVec};
-use caulk_ir::{ExternId, FuncId, InstId, Program};
+use caulk_ir::{ExternId, FuncId, InstId, Program, UnitId};
 use caulk_models::{FamilyId, FunctionModel, Models};
 use rayon::prelude::*;
 
 use crate::callgraph::{self, CallGraph};
 use crate::engine::{self, Analysed, Limits};
-use crate::incident::Incident;
+use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::summary::{SiteFact, Summary};
 
 /// Rounds through a recursion before its summaries count as complete.
@@ -69,31 +69,104 @@ pub struct Analysis<'a> {
     /// Sorted by function.
     pub incidents: Vec<Incident>,
     pub sites: IdVec<FuncId, Vec<SiteFact>>,
+    /// Calls that release, by function and in order.
+    pub releases: IdVec<FuncId, Vec<ReleaseFact>>,
+    pub suspicions: Vec<Suspicion>,
     pub gaps: Vec<Gap>,
+    /// Functions that were looked at in this run; the others were taken over.
+    pub analysed: usize,
 }
 
 /// Analyses every function of the program.
 pub fn analyse<'a>(program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
+    run(program, models, limits, None)
+}
+
+/// Analyses a program that differs from an analysed one in a few units. Functions whose body and whose
+/// callees' summaries are the same are taken over.
+pub fn reanalyse<'a>(old: &Analysis<'_>, program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
+    run(program, models, limits, Some(old))
+}
+
+fn run<'a>(program: &'a Program, models: &'a Models, limits: Limits, old: Option<&Analysis<'_>>) -> Analysis<'a> {
     let knowledge = Knowledge::new(program, models);
-    let mut incidents: Vec<Incident> = Vec::new();
-    let mut sites: IdVec<FuncId, Vec<SiteFact>> = IdVec::filled(program.functions.len(), Vec::new());
-    let mut gaps = Vec::new();
-    for level in &knowledge.graph.levels {
-        let done: Vec<Vec<(FuncId, Analysed)>> =
-            level.par_iter().map(|members| component(&knowledge, members, limits)).collect();
+    let old = old.filter(|old| old.knowledge.program.functions.as_slice() == program.functions.as_slice());
+    let count = program.functions.len();
+    let mut analysis = Analysis {
+        knowledge,
+        incidents: Vec::new(),
+        sites: IdVec::filled(count, Vec::new()),
+        releases: IdVec::filled(count, Vec::new()),
+        suspicions: Vec::new(),
+        gaps: Vec::new(),
+        analysed: 0,
+    };
+    let same_units: IdVec<UnitId, bool> = program
+        .units
+        .iter_ids()
+        .map(|(id, unit)| old.is_some_and(|old| Arc::ptr_eq(&old.knowledge.program.units[id], unit)))
+        .collect();
+    // A function whose summary came out as before stops the spread of an edit here.
+    let mut unchanged: IdVec<FuncId, bool> = IdVec::filled(count, false);
+    for level in &analysis.knowledge.graph.levels {
+        let done: Vec<Vec<(FuncId, Option<Analysed>)>> = level
+            .par_iter()
+            .map(|members| {
+                let reusable = old.filter(|old| {
+                    members.iter().all(|&id| {
+                        same_units[program.unit_of(id)]
+                            && analysis.knowledge.graph.callees[id] == old.knowledge.graph.callees[id]
+                            && analysis.knowledge.graph.callees[id]
+                                .iter()
+                                .all(|callee| members.contains(callee) || unchanged[*callee])
+                    })
+                });
+                if let Some(old) = reusable {
+                    for &id in members {
+                        if let Some(summary) = old.knowledge.summary(id) {
+                            analysis.knowledge.set_summary(id, summary);
+                        }
+                    }
+                    return members.iter().map(|&id| (id, None)).collect();
+                }
+                component(&analysis.knowledge, members, limits).into_iter().map(|(id, done)| (id, Some(done))).collect()
+            })
+            .collect();
         for (id, analysed) in done.into_iter().flatten() {
+            let Some(analysed) = analysed else {
+                unchanged[id] = true;
+                if let Some(old) = old {
+                    analysis.sites[id] = old.sites[id].clone();
+                    analysis.releases[id] = old.releases[id].clone();
+                    analysis.incidents.extend(old.incidents.iter().filter(|one| one.function == id).cloned());
+                    analysis.suspicions.extend(old.suspicions.iter().filter(|one| one.function == id).cloned());
+                }
+                continue;
+            };
+            analysis.analysed += 1;
+            unchanged[id] =
+                old.is_some_and(|old| old.knowledge.summary(id).is_some_and(|summary| *summary == analysed.summary));
             if analysed.degraded {
                 let function = program.function(id);
                 let place = format!("{}: {}", program.units[program.unit_of(id)].source, function.name);
-                gaps.push(Gap::new(GapKind::Limit, place, "too many paths; analysed without telling them apart"));
+                analysis.gaps.push(Gap::new(
+                    GapKind::Limit,
+                    place,
+                    "too many paths; analysed without telling them apart",
+                ));
             }
-            incidents.extend(analysed.incidents);
-            sites[id] = analysed.sites;
+            analysis.incidents.extend(analysed.incidents);
+            analysis.suspicions.extend(analysed.suspicions);
+            analysis.sites[id] = analysed.sites;
+            analysis.releases[id] = analysed.releases;
         }
     }
-    incidents.sort_by(|a, b| (a.function, a.at, &a.kind, &a.subject).cmp(&(b.function, b.at, &b.kind, &b.subject)));
-    gaps.sort_unstable();
-    Analysis { knowledge, incidents, sites, gaps }
+    analysis
+        .incidents
+        .sort_by(|a, b| (a.function, a.at, &a.kind, &a.subject).cmp(&(b.function, b.at, &b.kind, &b.subject)));
+    analysis.suspicions.sort_unstable();
+    analysis.gaps.sort_unstable();
+    analysis
 }
 
 /// Analyses the functions of one recursion until their summaries no longer change.
@@ -128,6 +201,13 @@ fn guarded(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
         return engine::analyse(knowledge, id, limits);
     }
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine::analyse(knowledge, id, limits))).unwrap_or_else(
-        |_| Analysed { summary: Summary::unknown(), incidents: Vec::new(), sites: Vec::new(), degraded: true },
+        |_| Analysed {
+            summary: Summary::unknown(),
+            incidents: Vec::new(),
+            sites: Vec::new(),
+            releases: Vec::new(),
+            suspicions: Vec::new(),
+            degraded: true,
+        },
     )
 }
