@@ -17,6 +17,7 @@ projects: DIR holds a compile_commands.json, or C files.
 juliet: DIR holds testcases/ and testcasesupport/ of the Juliet test suite for C.
   --cwe LIST      default 401,415,416,773,775
   --every N       only every Nth case
+                  caulk's own output is kept beside the table, as FILE.cweN.json
 
 both:
   --caulk FILE    the caulk to measure (default: beside this program, else from PATH)

@@ -9,7 +9,7 @@
 mod cases;
 mod score;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::args::JulietOptions;
@@ -41,6 +41,10 @@ pub(crate) fn bench(options: &JulietOptions) -> Result<()> {
         database::write(&path, &options.folder, &suite.files, &suite.flags)?;
         let cache = scratch.path().join("cache");
         let (run, report) = check_with_report(&path, &cache, &options.common, scratch.path())?;
+        // What caulk said in full: a miss is understood there, not in the table.
+        let raw = options.common.output.with_extension(format!("cwe{cwe}.json"));
+        std::fs::copy(scratch.path().join("check.json"), &raw)
+            .with_context(|| format!("cannot write {}", raw.display()))?;
         let score = score::score(&suite, rule, &report.findings);
         say(&format!(
             "CWE-{cwe}: {} cases, found {}, good flagged {}, {:.1} s",
