@@ -56,6 +56,12 @@ impl Engine<'_> {
             }
         }
         self.calls_unknown |= summary.calls_unknown;
+        let extra = self.program.function(callee).param_count as usize;
+        if args.len() > extra && self.knowledge.keeps_variadic(callee) {
+            for &arg in &args[extra..] {
+                self.escape(&mut state, arg);
+            }
+        }
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
@@ -196,7 +202,8 @@ impl Engine<'_> {
         for (ptr, known) in inputs {
             if known.status == Status::FREED {
                 self.note_release(ptr);
-                if !self.release(&mut state, ptr, known.family, id) {
+                let block = self.terms.ptr_add(ptr, known.freed_off);
+                if !self.release(&mut state, block, known.family, id) {
                     return None;
                 }
             } else if known.status.may(Status::FREED)

@@ -11,11 +11,25 @@ pub struct Cfg {
     pub loop_head: IdVec<BlockId, bool>,
     /// Sorted values of instructions and parameters that are read later.
     pub live_in: IdVec<BlockId, Vec<ValueId>>,
+    /// For each loop head, the blocks of its loop.
+    loops: FxHashMap<BlockId, Vec<bool>>,
+    /// The block of each instruction.
+    block_of: Vec<BlockId>,
     /// The last instruction of each block that reads a value; beyond all of them if it is read later.
     last_use: IdVec<BlockId, FxHashMap<ValueId, InstId>>,
 }
 
 impl Cfg {
+    /// Is the instruction or block that a symbol comes from part of the loop?
+    pub fn is_in_loop(&self, head: BlockId, site: u32) -> bool {
+        let Some(body) = self.loops.get(&head) else { return false };
+        let block = match site.checked_sub(crate::merge::BLOCK_SITE) {
+            Some(block) => Some(BlockId(block)),
+            None => self.block_of.get(site as usize).copied(),
+        };
+        block.is_some_and(|block| body.get(block.index()).copied().unwrap_or(false))
+    }
+
     /// Is the value read after `at`, an instruction of `block`?
     pub fn is_live_after(&self, block: BlockId, value: ValueId, at: InstId) -> bool {
         self.last_use[block].get(&value).is_some_and(|&last| last > at)
@@ -79,9 +93,48 @@ pub fn build(function: &Function) -> Cfg {
             }
         }
     }
+    let mut block_of = vec![BlockId(0); function.insts.len()];
+    for (block, range) in function.blocks.iter_ids() {
+        for inst in range.first.0..range.end.0 {
+            block_of[inst as usize] = block;
+        }
+    }
+    let loops = loops(&next, &order, &post);
     let live_in = liveness(function, &post, &next);
     let last_use = last_uses(function, &next, &live_in);
-    Cfg { order, loop_head, live_in, last_use }
+    Cfg { order, loop_head, live_in, loops, block_of, last_use }
+}
+
+/// Natural loops: what reaches an edge back to the head without passing the head.
+fn loops(
+    next: &IdVec<BlockId, Vec<BlockId>>,
+    order: &IdVec<BlockId, u32>,
+    post: &[BlockId],
+) -> FxHashMap<BlockId, Vec<bool>> {
+    let mut before: IdVec<BlockId, Vec<BlockId>> = IdVec::filled(next.len(), Vec::new());
+    for &block in post {
+        for &to in &next[block] {
+            before[to].push(block);
+        }
+    }
+    let mut loops: FxHashMap<BlockId, Vec<bool>> = FxHashMap::default();
+    for &block in post {
+        for &head in &next[block] {
+            if order[head] > order[block] {
+                continue;
+            }
+            let body = loops.entry(head).or_insert_with(|| vec![false; next.len()]);
+            body[head.index()] = true;
+            let mut open = vec![block];
+            while let Some(at) = open.pop() {
+                if !body[at.index()] {
+                    body[at.index()] = true;
+                    open.extend(&before[at]);
+                }
+            }
+        }
+    }
+    loops
 }
 
 fn last_uses(

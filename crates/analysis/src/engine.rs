@@ -88,6 +88,8 @@ pub(crate) struct Engine<'a> {
     /// Something unknown may have been called: globals may have changed.
     pub calls_unknown: bool,
     pub degraded: bool,
+    /// A variable is being overwritten: what it held counts as held no more.
+    pub forget_variables: bool,
     /// The block that is being run.
     pub block: BlockId,
     /// The `return` statement that is being left.
@@ -134,6 +136,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         assumed: FxHashSet::default(),
         calls_unknown: false,
         degraded: false,
+        forget_variables: false,
         block: BlockId(0),
         return_at: None,
     };
@@ -177,7 +180,7 @@ impl Engine<'_> {
                     continue;
                 }
                 if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
-                    merge::begin_round(&mut self.terms, &mut state, to);
+                    merge::begin_round(&mut self.terms, &self.cfg, &mut state, to);
                 }
                 pending.entry((self.cfg.order[to], to)).or_default().push(state);
             }
@@ -309,9 +312,15 @@ impl Engine<'_> {
     /// Runs a block that only returns. The statement that was left is the `return`, not the
     /// function's closing brace.
     fn leave_through(&mut self, block: BlockId, state: State, from: InstId) {
-        let has_line = self.program.units[self.unit].locs[self.function.insts[from].loc].line > 0;
+        let locs = &self.program.units[self.unit].locs;
         let own = self.function.terminator(block).0;
-        self.return_at = Some(if has_line { from } else { own });
+        let left = &self.function.insts[from];
+        let loc = locs[left.loc];
+        // A macro that returns stands where it is used.
+        let at_return = loc.at_return
+            || (loc.in_macro && matches!(left.op, Op::Jump { .. }))
+            || locs[self.function.insts[own].loc].line == 0;
+        self.return_at = Some(if at_return { from } else { own });
         self.run_block(block, state, &mut Vec::new());
         self.return_at = None;
     }

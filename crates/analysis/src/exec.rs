@@ -226,9 +226,12 @@ impl Engine<'_> {
                 let term = self.terms.sym(id.0, 0);
                 self.set(state, inst, term);
             }
-            Op::Bind { var, .. } => {
-                let var = *var;
-                self.report_lost(state, id, Loss::Overwritten, |engine, obj, _| engine.is_held_by(obj, var));
+            Op::Bind { var, value } => {
+                // A phi only says which assignment came through; it is none itself.
+                let merged = matches!(self.function.values[*value].kind, ValueKind::Inst(inst) if matches!(self.function.insts[inst].op, Op::Phi { .. }));
+                if !merged {
+                    self.rebind(state, *var, *value, id);
+                }
             }
             Op::Call(_)
             | Op::Return { .. }
@@ -239,6 +242,34 @@ impl Engine<'_> {
             | Op::Unreachable => {}
         }
         true
+    }
+
+    /// A variable gets another value: what only it held is lost here.
+    fn rebind(&mut self, state: &mut State, var: caulk_ir::VarId, value: ValueId, id: InstId) {
+        let now = self.operand(state, value);
+        let held = |engine: &Self, obj: ObjId, known: &ObjState| {
+            !known.escaped
+                && known.status.without(Status::FAILED) == Status::LIVE
+                && engine.is_held_by(obj, var)
+                && !engine.terms.mentions(now).contains(&obj)
+        };
+        if !state.objs.iter().any(|(obj, known)| held(self, *obj, known)) {
+            return;
+        }
+        // The new value is held, whether or not it is read again.
+        state.bind(ValueId(u32::MAX - 1), now);
+        self.forget_variables = true;
+        self.collect(state, Some(id), None);
+        state.env.pop();
+        self.forget_variables = false;
+        for (_, known) in &mut state.objs {
+            if known.lost && known.lost_at == Some(id) {
+                known.lost_at = None;
+            }
+        }
+        self.report_lost(state, id, Loss::Overwritten, |engine, obj, _| {
+            engine.is_held_by(obj, var) && !engine.terms.mentions(now).contains(&obj)
+        });
     }
 
     /// Is this one of the variables that the allocated pointer was put into?
@@ -466,6 +497,28 @@ impl Engine<'_> {
 
     /// The truth of a condition becomes a fact. `false`: it cannot be.
     pub(crate) fn assume(&mut self, state: &mut State, cond: TermId, truth: bool, at: InstId) -> bool {
+        // `a | b` is zero when both are; where one is known to be zero, it is the other.
+        let (bits, nonzero) = match *self.terms.get(cond) {
+            Term::Cmp(CmpOp::Ne, a, ZERO) => (a, truth),
+            Term::Cmp(CmpOp::Eq, a, ZERO) => (a, !truth),
+            _ => (cond, truth),
+        };
+        let bits = match *self.terms.get(bits) {
+            Term::Cast(caulk_ir::CastOp::ZExt | caulk_ir::CastOp::Trunc, _, inner) => inner,
+            _ => bits,
+        };
+        if let Term::Bin(caulk_ir::BinOp::Or, a, b) = *self.terms.get(bits) {
+            let zero = |engine: &Self, term| state.facts.range(&engine.terms, term).constant() == Some(0);
+            if !nonzero {
+                return self.assume(state, a, false, at) && self.assume(state, b, false, at);
+            }
+            if zero(self, a) {
+                return self.assume(state, b, true, at);
+            }
+            if zero(self, b) {
+                return self.assume(state, a, true, at);
+            }
+        }
         if let Term::Cmp(op, a, b) = *self.terms.get(cond)
             && let Some(k) = self.terms.as_int(b)
             && let Term::Addr { obj, off: 0 } = *self.terms.get(a)

@@ -148,6 +148,10 @@ impl Engine<'_> {
                     entry.status = Status::FREED;
                     entry.family = family;
                     entry.freed_at = Some(at);
+                    entry.freed_off = match off {
+                        Off::At(at) => at,
+                        _ => 0,
+                    };
                 }
                 state.record(Event::Release { inst: at, obj });
                 self.lose_contents(state, obj, at);
@@ -317,7 +321,7 @@ impl Engine<'_> {
                             entry.0.0 > u32::MAX / 2
                                 || self.function.insts[at].result == Some(entry.0)
                                 // A variable still holds it: this instruction is not the one that loses it.
-                                || self.bound.contains(&entry.0)
+                                || (self.bound.contains(&entry.0) && !self.forget_variables)
                                 || self.cfg.is_live_after(self.block, entry.0, at)
                         })
                     })
@@ -367,7 +371,20 @@ impl Engine<'_> {
                 }
             } else if obj.owned && !obj.lost {
                 let Object::Deref(base) = *self.terms.object(*id) else { continue };
-                let held = root_terms.contains(&base)
+                let in_place = match *self.terms.get(base) {
+                    Term::Content { obj: of, off, epoch } => {
+                        state.cells.binary_search_by_key(&(of, off), |entry| entry.0).is_err()
+                            && state
+                                .epochs
+                                .binary_search_by_key(&of, |entry| entry.0)
+                                .map_or(0, |at| state.epochs[at].1)
+                                == epoch
+                    }
+                    // The caller still has what it passed.
+                    _ => true,
+                };
+                let held = in_place
+                    || root_terms.contains(&base)
                     || state.cells.iter().any(|(_, cell)| cell.term == base)
                     || root_terms.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
                 if !held && obj.status == Status::LIVE && !obj.escaped {

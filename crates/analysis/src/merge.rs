@@ -12,6 +12,7 @@ use std::hash::{Hash, Hasher};
 use caulk_base::FxHasher;
 use caulk_ir::BlockId;
 
+use crate::cfg::Cfg;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::{Cell, State, put};
 use crate::term::{Off, Term, TermId, Terms};
@@ -240,14 +241,17 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.facts == b.facts
 }
 
-/// A new round of the loop begins: what the state says about the last round's
-/// values of this loop head is no longer about the current ones.
-pub fn begin_round(terms: &mut Terms, state: &mut State, block: BlockId) {
-    let site = block_site(block);
+/// A new round of the loop begins: a value that came up in the last round is no longer the one that
+/// comes up at the same place in this one. What is still held of the last round gets a name of the loop head.
+pub fn begin_round(terms: &mut Terms, cfg: &Cfg, state: &mut State, head: BlockId) {
+    let site = block_site(head);
     let stale = |terms: &Terms, id: TermId| {
         terms.contains(id, &mut |term, _| match term {
-            Term::Sym { site: s, .. } => *s == site,
-            Term::Content { epoch, .. } => *epoch == site,
+            Term::Sym { site, .. } => cfg.is_in_loop(head, *site),
+            Term::Content { epoch: 0, .. } => false,
+            Term::Content { epoch, .. } if *epoch >= BLOCK_SITE => cfg.is_in_loop(head, *epoch),
+            Term::Content { epoch, .. } => cfg.is_in_loop(head, *epoch - 1),
+            Term::Pure { version, .. } => *version != 0 && cfg.is_in_loop(head, version.saturating_sub(1)),
             _ => false,
         })
     };
@@ -268,10 +272,22 @@ pub fn begin_round(terms: &mut Terms, state: &mut State, block: BlockId) {
         !old
     });
     for term in lost {
-        for &obj in terms.mentions(term).to_vec().iter() {
+        for obj in terms.mentions(term).to_vec() {
             if let Some(state) = state.obj_mut(obj) {
                 state.escaped = true;
             }
+        }
+    }
+    for entry in &mut state.env {
+        let own = terms.sym(site, entry.0.0);
+        if entry.1 != own && terms.mentions(entry.1).is_empty() && stale(terms, entry.1) {
+            entry.1 = own;
+        }
+    }
+    for ((obj, off), cell) in &mut state.cells {
+        let own = terms.content(*obj, *off, site);
+        if cell.term != own && terms.mentions(cell.term).is_empty() && stale(terms, cell.term) {
+            cell.term = own;
         }
     }
     state.objs.retain(|(obj, _)| !stale_object(terms, *obj));

@@ -53,6 +53,20 @@ impl Engine<'_> {
                 return Vec::new();
             }
         }
+        // A pointer variable passed by address to a function that only reads: its bytes are sent somewhere.
+        if model.effects.is_empty() {
+            for &arg in args {
+                if let Some((obj, off)) = self.terms.pointee(arg)
+                    && matches!(self.terms.object(obj), Object::Stack(_))
+                    && let Ok(at) = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0)
+                {
+                    let held = state.cells[at].1.term;
+                    if !self.terms.mentions(held).is_empty() {
+                        self.escape(&mut state, held);
+                    }
+                }
+            }
+        }
         // Room is made before arguments are looked at again: an argument may be the older block.
         let args: Vec<TermId> = if model.effects.iter().any(allocates) {
             for sub in 0..4 {

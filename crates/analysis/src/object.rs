@@ -80,6 +80,8 @@ pub struct ObjState {
     pub zeroed: bool,
     /// Where it was released; meaningful with `FREED`.
     pub freed_at: Option<InstId>,
+    /// How far from the pointer the released block begins: `free(p - 16)`.
+    pub freed_off: i64,
     /// Number of extra references taken by retain-like functions.
     pub retained: u8,
     /// No reference is left: a leak, unless the path never returns.
@@ -102,6 +104,7 @@ impl ObjState {
             failure: 0,
             zeroed: false,
             freed_at: None,
+            freed_off: 0,
             retained: 0,
             lost: false,
             lost_at: None,
@@ -125,6 +128,7 @@ impl ObjState {
             failure: self.failure,
             zeroed: self.zeroed && other.zeroed,
             freed_at: self.freed_at.or(other.freed_at),
+            freed_off: if self.freed_at.is_some() { self.freed_off } else { other.freed_off },
             retained: self.retained.max(other.retained),
             lost: self.lost && other.lost,
             lost_at: self.lost_at.or(other.lost_at),

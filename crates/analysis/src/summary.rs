@@ -119,7 +119,7 @@ impl Engine<'_> {
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
         for grain in [Grain::Fine, Grain::Coarse, Grain::One] {
-            if grain != Grain::Fine && states.len() <= self.limits.outcomes {
+            if states.len() <= self.limits.outcomes {
                 break;
             }
             let mut merged: Vec<(u64, State)> = Vec::new();

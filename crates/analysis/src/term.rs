@@ -379,6 +379,23 @@ impl Terms {
                 if a == b {
                     return a;
                 }
+                // Flags: `(x & c) & d` and `(x | c) & d`.
+                if let Some(d) = self.as_int(b) {
+                    match *self.get(a) {
+                        Term::Bin(BinOp::And, x, c) if self.as_int(c).is_some() => {
+                            let both = self.int(self.as_int(c).unwrap_or(0) & d);
+                            return self.bin(BinOp::And, x, both);
+                        }
+                        Term::Bin(BinOp::Or, x, c) if self.as_int(c).is_some() => {
+                            let both = self.int(self.as_int(c).unwrap_or(0) & d);
+                            let rest = self.bin(BinOp::And, x, b);
+                            return self.bin(BinOp::Or, rest, both);
+                        }
+                        _ => {}
+                    }
+                } else if self.as_int(a).is_some() {
+                    return self.bin(BinOp::And, b, a);
+                }
             }
             BinOp::Or => {
                 if b == ZERO || a == b {
@@ -396,7 +413,7 @@ impl Terms {
                     return ZERO;
                 }
                 // `!flag` on a boolean.
-                if let (Term::Cmp(cmp, x, y), ONE) = (self.get(a).clone(), b) {
+                if let (Term::Cmp(cmp, x, y), Some(1 | -1)) = (self.get(a).clone(), self.as_int(b)) {
                     return self.cmp(negate(cmp), x, y);
                 }
             }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{Gap, GapKind, IdVec};
-use caulk_ir::{ExternId, FuncId, InstId, Program, UnitId};
+use caulk_ir::{Callee, ExternId, FuncId, Function, InstId, Op, Program, Target, UnitId, ValueId, ValueKind};
 use caulk_models::{FamilyId, FunctionModel, Models};
 use rayon::prelude::*;
 
@@ -47,6 +47,38 @@ impl<'a> Knowledge<'a> {
         self.models.get(name).filter(|model| model.origin.is_user())
     }
 
+    /// May the function keep or release one of its variable arguments? Not if it only hands the list
+    /// on to functions with a model, as wrappers of `vprintf` do.
+    pub fn keeps_variadic(&self, id: FuncId) -> bool {
+        let function = self.program.function(id);
+        let unit = self.program.unit_of(id);
+        let lists: Vec<ValueId> = function
+            .insts
+            .iter()
+            .filter_map(|inst| match &inst.op {
+                Op::Call(call) => match &call.callee {
+                    Callee::Intrinsic(name) if name.contains("va_start") => call.args.first().copied(),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .map(|list| base_of(function, list))
+            .collect();
+        function.insts.iter().any(|inst| match &inst.op {
+            Op::Load { ptr } => lists.contains(&base_of(function, *ptr)),
+            Op::VaArg { .. } => true,
+            Op::Call(call) => match &call.callee {
+                Callee::Intrinsic(_) => false,
+                Callee::Symbol(symbol) => {
+                    call.args.iter().any(|&arg| lists.contains(&base_of(function, arg)))
+                        && !matches!(self.program.target(unit, *symbol), Target::Extern(ext) if self.externs[*ext].is_some())
+                }
+                _ => call.args.iter().any(|&arg| lists.contains(&base_of(function, arg))),
+            },
+            _ => false,
+        })
+    }
+
     pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&[FuncId]> {
         self.graph.indirect.get(&(function, inst)).map(Vec::as_slice)
     }
@@ -61,6 +93,17 @@ impl<'a> Knowledge<'a> {
             *slot = Some(summary);
         }
     }
+}
+
+/// The variable a pointer was computed from.
+fn base_of(function: &Function, value: ValueId) -> ValueId {
+    let mut at = value;
+    while let ValueKind::Inst(inst) = function.values[at].kind
+        && let Op::Offset { base, .. } = &function.insts[inst].op
+    {
+        at = *base;
+    }
+    at
 }
 
 /// All that is known after the analysis, beside the program.

@@ -20,7 +20,14 @@ impl<'a> Names<'a> {
     }
 
     pub fn place(&self, inst: InstId) -> Place {
-        let loc = self.unit.locs[self.function.insts[inst].loc];
+        let mut loc = self.unit.locs[self.function.insts[inst].loc];
+        // What the compiler made has no place of its own: an assignment is where its value is made.
+        if loc.line == 0
+            && let Op::Bind { value, .. } = self.function.insts[inst].op
+            && let ValueKind::Inst(made) = self.function.values[value].kind
+        {
+            loc = self.unit.locs[self.function.insts[made].loc];
+        }
         let own = self.unit.locs[self.function.loc];
         let (file, line, column, in_macro) = match loc.file {
             Some(file) if loc.line > 0 => (file, loc.line, loc.column, loc.in_macro),
@@ -88,8 +95,8 @@ impl<'a> Names<'a> {
             return Some(name);
         }
         let Op::Call(call) = &self.function.insts[site].op else { return None };
-        // `make(&p)`: a local whose address is passed.
-        call.args.iter().find_map(|&arg| match self.function.values[arg].kind {
+        // `make(&p)`: a local whose address is passed; results come last by custom.
+        call.args.iter().rev().find_map(|&arg| match self.function.values[arg].kind {
             ValueKind::Inst(inst) => match self.function.insts[inst].op {
                 Op::Alloca { var: Some(var), .. } => Some(self.var(var)),
                 _ => None,

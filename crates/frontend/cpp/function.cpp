@@ -8,7 +8,31 @@ using namespace llvm;
 namespace caulk {
 
 /// mem2reg: the allocas of scalars whose address is never taken become SSA values.
+/// Binds variables where they are assigned, with the assignment's own place: those that mem2reg makes
+/// stand nowhere.
+static void bindAssignments(Function &function) {
+  DenseMap<const AllocaInst *, DbgVariableRecord *> homes;
+  for (BasicBlock &block : function)
+    for (Instruction &inst : block)
+      for (DbgVariableRecord &record : filterDbgVars(inst.getDbgRecordRange()))
+        if (record.isDbgDeclare() && record.getExpression()->getNumElements() == 0)
+          if (auto *slot = dyn_cast_or_null<AllocaInst>(record.getVariableLocationOp(0)))
+            if (isAllocaPromotable(slot))
+              homes.try_emplace(slot, &record);
+  for (BasicBlock &block : function)
+    for (Instruction &inst : block)
+      if (auto *store = dyn_cast<StoreInst>(&inst); store && store->getDebugLoc())
+        if (auto *slot = dyn_cast<AllocaInst>(store->getPointerOperand()))
+          if (auto home = homes.find(slot); home != homes.end()) {
+            auto *bound = DbgVariableRecord::createDbgVariableRecord(
+                store->getValueOperand(), home->second->getVariable(), home->second->getExpression(),
+                store->getDebugLoc().get());
+            block.insertDbgRecordBefore(bound, store->getIterator());
+          }
+}
+
 static void promote(Function &function) {
+  bindAssignments(function);
   DominatorTree tree(function);
   SmallVector<AllocaInst *, 32> slots;
   while (true) {

@@ -43,7 +43,8 @@ fn word(bytes: &[u8]) -> Option<&[u8]> {
     (length > 0 && !bytes[0].is_ascii_digit()).then(|| &bytes[..length])
 }
 
-/// Sets `in_macro` on every position of the unit that stands on the name of a macro.
+/// Sets `in_macro` on every position of the unit that stands on the name of a macro, and `at_return` on
+/// those of `return` statements.
 /// `replaced` are files that were read with other contents than on disk.
 pub fn mark(unit: &mut Unit, read: &[PathBuf], flags: &[String], replaced: &[(PathBuf, String)], files: &Files) {
     let text_of = |path: &Path| replaced.iter().find(|(name, _)| name == path).map(|(_, text)| text.as_bytes());
@@ -63,6 +64,7 @@ pub fn mark(unit: &mut Unit, read: &[PathBuf], flags: &[String], replaced: &[(Pa
             Text::new(text_of(path).map_or_else(|| std::fs::read(path).unwrap_or_default(), <[u8]>::to_vec))
         });
         let Some(word) = text.word_at(loc.line, loc.column) else { continue };
+        loc.at_return = word == b"return";
         loc.in_macro = match decided.get(word) {
             Some(&known) => known,
             None => {
@@ -126,7 +128,7 @@ mod tests {
         let mut unit = Unit::default();
         let file = Some(unit.files.push(source.display().to_string()));
         for (line, column) in [(0, 0), (2, 12), (2, 24), (2, 30), (9, 1), (2, 900)] {
-            unit.locs.push(Loc { file, line, column, scope: None, in_macro: false });
+            unit.locs.push(Loc { file, line, column, scope: None, in_macro: false, at_return: false });
         }
         mark(&mut unit, &[source], &["-D".into(), "FLAG=1".into()], &[], &Files::new());
         assert_eq!(

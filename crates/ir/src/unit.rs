@@ -84,6 +84,8 @@ pub struct Loc {
     pub scope: Option<ScopeId>,
     /// The code at this place comes out of a macro.
     pub in_macro: bool,
+    /// The source here says `return`.
+    pub at_return: bool,
 }
 
 /// A lexical block or a function's outermost scope.

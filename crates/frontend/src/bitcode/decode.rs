@@ -98,6 +98,7 @@ fn loc(r: &mut Reader, files: usize) -> Result<Loc> {
         // Scopes follow later in the buffer; `unit` compares when it has them.
         scope: r.optional(u32::MAX as usize)?.map(ScopeId),
         in_macro: false,
+        at_return: false,
     })
 }
 

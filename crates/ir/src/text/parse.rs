@@ -37,7 +37,7 @@ pub fn parse_unit(text: &str) -> Result<Unit> {
         }
     }
     if tables.unit.locs.is_empty() {
-        tables.unit.locs.push(Loc { file: None, line: 0, column: 0, scope: None, in_macro: false });
+        tables.unit.locs.push(Loc { file: None, line: 0, column: 0, scope: None, in_macro: false, at_return: false });
     }
     tables.resolve_kinds()?;
     tables.declare(&globals, &bodies)?;
@@ -88,7 +88,14 @@ impl Tables {
             in_order(&c, id, unit.locs.len())?;
             let (file, line, column) = table_place(&mut c)?;
             let scope = c.take_id("scope").map(ScopeId);
-            unit.locs.push(Loc { file, line, column, scope, in_macro: c.take_word("macro") });
+            unit.locs.push(Loc {
+                file,
+                line,
+                column,
+                scope,
+                in_macro: c.take_word("macro"),
+                at_return: c.take_word("return"),
+            });
         } else if let Some(id) = c.take_id("ty") {
             in_order(&c, id, unit.types.len())?;
             let ty = debug_type(&mut c)?;
@@ -299,7 +306,8 @@ impl Tables {
             }
             (Some(FileId(0)), line, first)
         };
-        let loc = Loc { file, line, column, scope: None, in_macro: c.take_word("macro") };
+        let loc =
+            Loc { file, line, column, scope: None, in_macro: c.take_word("macro"), at_return: c.take_word("return") };
         Ok(*self.places.entry(loc).or_insert_with(|| self.unit.locs.push(loc)))
     }
 }

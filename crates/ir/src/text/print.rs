@@ -72,8 +72,9 @@ impl<'a> Printer<'a> {
         }
         for (id, loc) in unit.locs.iter_ids() {
             let in_macro = if loc.in_macro { " macro" } else { "" };
+            let at_return = if loc.at_return { " return" } else { "" };
             let scope = prefixed(" ", loc.scope);
-            put!(self, "{id} {}:{}:{}{scope}{in_macro}\n", or_none(loc.file), loc.line, loc.column);
+            put!(self, "{id} {}:{}:{}{scope}{in_macro}{at_return}\n", or_none(loc.file), loc.line, loc.column);
         }
         for (id, ty) in unit.types.iter_ids() {
             put!(self, "{id} {} {}", quoted(&ty.name), ty.size);
@@ -131,10 +132,14 @@ impl<'a> Printer<'a> {
             SymbolKind::DeclaredFunction(attrs) => {
                 put!(self, "{id} {linkage} declare {name}{}", function_attrs(attrs));
                 if !attrs.params.is_empty() {
-                    put!(self, " ({})", list(&attrs.params, |param| match param_attrs(param) {
-                        none if none.is_empty() => "_".to_string(),
-                        words => words.trim_start().to_string(),
-                    }));
+                    put!(
+                        self,
+                        " ({})",
+                        list(&attrs.params, |param| match param_attrs(param) {
+                            none if none.is_empty() => "_".to_string(),
+                            words => words.trim_start().to_string(),
+                        })
+                    );
                 }
                 self.out.push('\n');
             }
