@@ -5,7 +5,7 @@ use caulk_findings::{Finding, Patch, PatchStatus, Place, Rule};
 use crate::Report;
 use crate::paths::shown;
 use crate::rule_help::rule_help;
-use crate::span::line_range;
+use crate::texts::Texts;
 use crate::words::{clean, notes, step_text};
 
 const WIDTH: usize = 80;
@@ -53,6 +53,7 @@ pub(crate) fn rule_markdown(rule: Rule) -> String {
 
 /// One finding as a story: each step with its code, the branch taken and the state.
 pub fn explain_finding(report: &Report<'_>, finding: &Finding, patch: Option<&Patch>) -> String {
+    let texts = Texts::of_finding(report, finding);
     let mut out = String::new();
     let title = clean(&format!("{}: {}", finding.rule.id(), finding.message));
     out.push_str(&format!("{title}\n{}\n\n", "=".repeat(title.chars().count())));
@@ -74,7 +75,7 @@ pub fn explain_finding(report: &Report<'_>, finding: &Finding, patch: Option<&Pa
         out.push('\n');
         wrap(&mut out, &head, &clean(&format!("{}: {}", position(report, &step.place), step_text(step))));
         let body = " ".repeat(head.len());
-        if let Some(code) = code_line(report, &step.place) {
+        if let Some(code) = code_line(&texts, &step.place) {
             out.push_str(&format!("{body}| {code}\n"));
         }
         if let Some(decision) = &step.decision {
@@ -130,12 +131,8 @@ fn position(report: &Report<'_>, place: &Place) -> String {
     text
 }
 
-fn code_line(report: &Report<'_>, place: &Place) -> Option<String> {
-    if place.line == 0 {
-        return None;
-    }
-    let text = report.sources.text(&place.file)?;
-    let line = clean(text[line_range(&text, place.line)?].trim());
+fn code_line(texts: &Texts, place: &Place) -> Option<String> {
+    let line = clean(texts.line(&place.file, place.line)?.trim());
     (!line.is_empty()).then_some(line)
 }
 

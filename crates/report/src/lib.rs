@@ -26,6 +26,7 @@ mod span;
 mod stats;
 mod summary;
 mod text;
+mod texts;
 mod words;
 
 use std::collections::BTreeMap;

@@ -27,7 +27,8 @@ use serde_sarif::sarif::{
 use crate::explain::{rule_markdown, rule_text};
 use crate::paths::{below, percent_encode};
 use crate::rule_help::rule_help;
-use crate::span::{character_column, line_range, span_in_line};
+use crate::span::{character_column, span_in_line};
+use crate::texts::Texts;
 use crate::words::{sink_text, source_text, step_text};
 use crate::{Level, Report};
 
@@ -38,10 +39,11 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 
 /// The whole report as SARIF, ending in a line break.
 pub fn render_sarif(report: &Report<'_>) -> String {
+    let context = Context { report, texts: Texts::of_report(report), patches: report.patches_by_fingerprint() };
     let log = Sarif {
         schema: Some(SCHEMA.to_owned()),
         version: json!("2.1.0"),
-        runs: vec![run(report)],
+        runs: vec![run(&context)],
         inline_external_properties: None,
         properties: None,
     };
@@ -50,31 +52,37 @@ pub fn render_sarif(report: &Report<'_>) -> String {
     text
 }
 
-fn run(report: &Report<'_>) -> Run {
-    let patches = report.patches_by_fingerprint();
-    let root = format!("file://{}/", percent_encode(report.root.trim_end_matches('/')));
+/// What every part of the log needs.
+struct Context<'a> {
+    report: &'a Report<'a>,
+    texts: Texts,
+    patches: BTreeMap<&'a Fingerprint, &'a Patch>,
+}
+
+fn run(context: &Context<'_>) -> Run {
+    let root = format!("file://{}/", percent_encode(context.report.root.trim_end_matches('/')));
     let bases = BTreeMap::from([(ROOT_ID.to_owned(), ArtifactLocation { uri: Some(root), ..Default::default() })]);
-    let results = report.findings.findings.iter().map(|finding| result(report, finding, &patches)).collect();
+    let results = context.report.findings.findings.iter().map(|finding| result(context, finding)).collect();
     Run {
         column_kind: Some(json!("unicodeCodePoints")),
         original_uri_base_ids: Some(bases),
-        invocations: Some(vec![invocation(report)]),
+        invocations: Some(vec![invocation(context)]),
         results: Some(results),
-        ..Run::builder().tool(Tool::builder().driver(driver(report)).build()).build()
+        ..Run::builder().tool(Tool::builder().driver(driver(context)).build()).build()
     }
 }
 
-fn driver(report: &Report<'_>) -> ToolComponent {
+fn driver(context: &Context<'_>) -> ToolComponent {
     ToolComponent {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         semantic_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         short_description: Some(plain("Finds and repairs memory and resource errors in whole C programs.")),
-        rules: Some(Rule::ALL.into_iter().map(|rule| descriptor(report, rule)).collect()),
+        rules: Some(Rule::ALL.into_iter().map(|rule| descriptor(context, rule)).collect()),
         ..ToolComponent::builder().name("caulk").build()
     }
 }
 
-fn descriptor(report: &Report<'_>, rule: Rule) -> ReportingDescriptor {
+fn descriptor(context: &Context<'_>, rule: Rule) -> ReportingDescriptor {
     let help = rule_help(rule);
     // How bad it is if true, on the scale code hosts use for security alerts.
     let severity = match rule {
@@ -93,7 +101,7 @@ fn descriptor(report: &Report<'_>, rule: Rule) -> ReportingDescriptor {
             properties: None,
         }),
         default_configuration: Some(ReportingConfiguration {
-            level: Some(json!(report.levels.get(rule).name())),
+            level: Some(json!(context.report.levels.get(rule).name())),
             enabled: Some(rule != Rule::LeakAtExit),
             ..Default::default()
         }),
@@ -108,25 +116,26 @@ fn descriptor(report: &Report<'_>, rule: Rule) -> ReportingDescriptor {
     }
 }
 
-fn result(report: &Report<'_>, finding: &Finding, patches: &BTreeMap<&Fingerprint, &Patch>) -> SarifResult {
+fn result(context: &Context<'_>, finding: &Finding) -> SarifResult {
     let primary = finding.primary();
     let (other, text) = match std::ptr::eq(primary, &finding.source) {
         true => (&finding.sink, sink_text(finding.rule)),
         false => (&finding.source, source_text(finding.rule)),
     };
-    let related = Location { id: Some(1), ..location(report, other, Some(text)) };
-    let fix = patches.get(&finding.fingerprint).filter(|patch| patch.is_fixed()).map(|patch| fix(report, patch));
+    let related = Location { id: Some(1), ..location(context, other, Some(text)) };
+    let fix =
+        context.patches.get(&finding.fingerprint).filter(|patch| patch.is_fixed()).map(|patch| fix(context, patch));
     SarifResult {
         rule_id: Some(finding.rule.id().to_owned()),
         rule_index: Some(finding.rule as i64),
-        level: Some(match report.levels.get(finding.rule) {
+        level: Some(match context.report.levels.get(finding.rule) {
             Level::Note => ResultLevel::Note,
             Level::Warning => ResultLevel::Warning,
             Level::Error => ResultLevel::Error,
         }),
-        locations: Some(vec![location(report, primary, None)]),
+        locations: Some(vec![location(context, primary, None)]),
         related_locations: (other.line > 0).then(|| vec![related]),
-        code_flows: Some(vec![code_flow(report, finding)]),
+        code_flows: Some(vec![code_flow(context, finding)]),
         partial_fingerprints: Some(BTreeMap::from([(FINGERPRINT_KEY.to_owned(), finding.fingerprint.0.clone())])),
         fixes: fix.map(|fix| vec![fix]),
         properties: Some(PropertyBag {
@@ -143,7 +152,7 @@ fn result(report: &Report<'_>, finding: &Finding, patches: &BTreeMap<&Fingerprin
     }
 }
 
-fn code_flow(report: &Report<'_>, finding: &Finding) -> CodeFlow {
+fn code_flow(context: &Context<'_>, finding: &Finding) -> CodeFlow {
     let last = finding.steps.len().saturating_sub(1);
     let mut locations: Vec<ThreadFlowLocation> = finding
         .steps
@@ -154,7 +163,7 @@ fn code_flow(report: &Report<'_>, finding: &Finding) -> CodeFlow {
             kinds.extend(step.decision.as_ref().map(|decision| decision.taken.to_string()));
             let essential = index == 0 || index == last;
             ThreadFlowLocation {
-                location: Some(location(report, &step.place, Some(&step_text(step)))),
+                location: Some(location(context, &step.place, Some(&step_text(step)))),
                 kinds: Some(kinds),
                 nesting_level: Some(i64::from(step.depth)),
                 importance: Some(json!(if essential { "essential" } else { "important" })),
@@ -167,7 +176,7 @@ fn code_flow(report: &Report<'_>, finding: &Finding) -> CodeFlow {
         .collect();
     if locations.is_empty() {
         for (place, text) in [(&finding.source, source_text(finding.rule)), (&finding.sink, sink_text(finding.rule))] {
-            let location = Some(location(report, place, Some(text)));
+            let location = Some(location(context, place, Some(text)));
             locations.push(ThreadFlowLocation { location, ..Default::default() });
         }
     }
@@ -189,11 +198,11 @@ fn step_kinds(kind: StepKind) -> &'static [&'static str] {
     }
 }
 
-fn location(report: &Report<'_>, place: &Place, text: Option<&str>) -> Location {
+fn location(context: &Context<'_>, place: &Place, text: Option<&str>) -> Location {
     Location {
         physical_location: Some(PhysicalLocation {
-            artifact_location: Some(artifact(report, &place.file)),
-            region: region(report, place),
+            artifact_location: Some(artifact(context, &place.file)),
+            region: region(context, place),
             ..Default::default()
         }),
         logical_locations: (!place.function.is_empty()).then(|| {
@@ -208,8 +217,8 @@ fn location(report: &Report<'_>, place: &Place, text: Option<&str>) -> Location 
     }
 }
 
-fn artifact(report: &Report<'_>, file: &str) -> ArtifactLocation {
-    match below(report.root, file) {
+fn artifact(context: &Context<'_>, file: &str) -> ArtifactLocation {
+    match below(context.report.root, file) {
         Some(path) => ArtifactLocation {
             uri: Some(percent_encode(&path.replace('\\', "/"))),
             uri_base_id: Some(ROOT_ID.to_owned()),
@@ -219,17 +228,14 @@ fn artifact(report: &Report<'_>, file: &str) -> ArtifactLocation {
     }
 }
 
-fn region(report: &Report<'_>, place: &Place) -> Option<Region> {
+fn region(context: &Context<'_>, place: &Place) -> Option<Region> {
     if place.line == 0 {
         return None;
     }
     let line = i64::from(place.line);
-    let text = report.sources.text(&place.file);
-    let range = text.as_deref().and_then(|text| Some((text, line_range(text, place.line)?)));
-    let columns = range.map(|(text, range)| {
-        let line = &text[range];
-        let span = span_in_line(line, place.column);
-        let column = |at: usize| i64::from(character_column(line, u32::try_from(at + 1).unwrap_or(u32::MAX)));
+    let columns = context.texts.line(&place.file, place.line).map(|text| {
+        let span = span_in_line(text, place.column);
+        let column = |at: usize| i64::from(character_column(text, u32::try_from(at + 1).unwrap_or(u32::MAX)));
         (column(span.start), column(span.end))
     });
     let unread = (place.column > 0).then_some(i64::from(place.column));
@@ -242,17 +248,17 @@ fn region(report: &Report<'_>, place: &Place) -> Option<Region> {
     })
 }
 
-fn fix(report: &Report<'_>, patch: &Patch) -> Fix {
+fn fix(context: &Context<'_>, patch: &Patch) -> Fix {
     let mut files: Vec<&str> = patch.edits.iter().map(|edit| edit.file.as_str()).collect();
     files.sort_unstable();
     files.dedup();
     let change = |file: &str| ArtifactChange {
-        artifact_location: artifact(report, file),
+        artifact_location: artifact(context, file),
         replacements: patch
             .edits
             .iter()
             .filter(|edit| edit.file == file)
-            .map(|edit| replacement(report, edit))
+            .map(|edit| replacement(context, edit))
             .collect(),
         properties: None,
     };
@@ -267,11 +273,10 @@ fn fix(report: &Report<'_>, patch: &Patch) -> Fix {
     }
 }
 
-fn replacement(report: &Report<'_>, edit: &Edit) -> Replacement {
-    let text = report.sources.text(&edit.file);
+fn replacement(context: &Context<'_>, edit: &Edit) -> Replacement {
     let column = |line: u32, column: u32| {
-        let range = text.as_deref().and_then(|text| Some((text, line_range(text, line)?)));
-        i64::from(range.map_or(column, |(text, range)| character_column(&text[range], column)))
+        let text = context.texts.line(&edit.file, line);
+        i64::from(text.map_or(column, |text| character_column(text, column)))
     };
     Replacement {
         deleted_region: Region {
@@ -286,12 +291,12 @@ fn replacement(report: &Report<'_>, edit: &Edit) -> Replacement {
     }
 }
 
-fn invocation(report: &Report<'_>) -> Invocation {
-    let summary = &report.findings.summary;
+fn invocation(context: &Context<'_>) -> Invocation {
+    let summary = &context.report.findings.summary;
     let mut notifications: Vec<Notification> =
-        report.findings.gaps.iter().map(|gap| gap_notification(report, gap)).collect();
-    notifications.extend(report.issues.iter().map(|issue| {
-        notification("caulk-ignore", "warning", &issue.message(), Some(location(report, &issue.place, None)))
+        context.report.findings.gaps.iter().map(|gap| gap_notification(context, gap)).collect();
+    notifications.extend(context.report.issues.iter().map(|issue| {
+        notification("caulk-ignore", "warning", &issue.message(), Some(location(context, &issue.place, None)))
     }));
     Invocation {
         tool_execution_notifications: Some(notifications),
@@ -312,7 +317,7 @@ fn invocation(report: &Report<'_>) -> Invocation {
     }
 }
 
-fn gap_notification(report: &Report<'_>, gap: &Gap) -> Notification {
+fn gap_notification(context: &Context<'_>, gap: &Gap) -> Notification {
     let (id, level) = match gap.kind {
         GapKind::Unit => ("gap/unit", "error"),
         GapKind::Function => ("gap/function", "warning"),
@@ -321,8 +326,13 @@ fn gap_notification(report: &Report<'_>, gap: &Gap) -> Notification {
     };
     // Only a unit's place is a path for certain.
     let place = Place { file: gap.place.clone(), ..Place::default() };
-    let location = (gap.kind == GapKind::Unit).then(|| location(report, &place, None));
-    notification(id, level, &format!("{}: {}", crate::paths::shown(report.root, &gap.place), gap.reason), location)
+    let location = (gap.kind == GapKind::Unit).then(|| location(context, &place, None));
+    notification(
+        id,
+        level,
+        &format!("{}: {}", crate::paths::shown(context.report.root, &gap.place), gap.reason),
+        location,
+    )
 }
 
 fn notification(id: &str, level: &str, text: &str, location: Option<Location>) -> Notification {

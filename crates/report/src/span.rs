@@ -9,18 +9,6 @@
 
 use std::ops::Range;
 
-/// Bytes of line `line` (from 1) without its line ending.
-pub fn line_range(text: &str, line: u32) -> Option<Range<usize>> {
-    let mut start = 0;
-    for _ in 1..line.max(1) {
-        start += text.get(start..)?.find('\n')? + 1;
-    }
-    let rest = text.get(start..)?;
-    let end = start + rest.find('\n').unwrap_or(rest.len());
-    let end = if text[start..end].ends_with('\r') { end - 1 } else { end };
-    Some(start..end)
-}
-
 /// The bytes within one line of text, `column` from 1, 0 for the whole line.
 pub fn span_in_line(line: &str, column: u32) -> Range<usize> {
     let trimmed = line.len() - line.trim_start().len()..line.trim_end().len();
@@ -111,10 +99,5 @@ mod tests {
         assert_eq!(under("é = f();", 2), "é");
         assert_eq!(character_column("é = f();", 6), 5);
         assert_eq!(character_column("ab", 5), 5);
-        assert_eq!(line_range("a\r\nbc", 1), Some(0..1));
-        assert_eq!(line_range("a\r\nbc", 2), Some(3..5));
-        assert_eq!(line_range("a\nb\n", 3), Some(4..4));
-        assert_eq!(line_range("a", 2), None);
-        assert_eq!(line_range("", 0), Some(0..0));
     }
 }

@@ -17,15 +17,14 @@
 //! Each file gets one snippet, the file of the primary place first; the numbers
 //! tell the order of the path. Lines between marks are folded.
 
-use std::ops::Range;
-
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level as Colour, Origin, Renderer, Snippet};
 use caulk_base::{Gap, GapKind};
-use caulk_findings::{Finding, Patch, PatchStatus, Place, SourceProvider};
+use caulk_findings::{Finding, Patch, PatchStatus, Place};
 
 use crate::level::Level;
 use crate::paths::shown;
-use crate::span::{line_range, span_in_line};
+use crate::span::span_in_line;
+use crate::texts::Texts;
 use crate::words::{clean, notes, sink_text, source_text, step_text};
 use crate::{Report, closing_line, summary_line};
 
@@ -51,18 +50,19 @@ pub fn render_text(report: &Report<'_>, options: &TextOptions) -> String {
     let renderer = if options.colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(options.width.max(40));
     let patches = report.patches_by_fingerprint();
+    let texts = Texts::of_report(report);
     let mut out = String::new();
     let mut print = |group: Group<'_>| {
         out.push_str(&renderer.render(&[group]));
         out.push_str("\n\n");
     };
     for finding in &report.findings.findings {
-        print(finding_group(report, finding, patches.get(&finding.fingerprint).copied()));
+        print(finding_group(report, &texts, finding, patches.get(&finding.fingerprint).copied()));
     }
     for issue in report.issues {
         let marks = [Mark { place: &issue.place, label: String::new(), primary: true }];
         let title = Colour::WARNING.primary_title(clean(&issue.message())).id("caulk-ignore");
-        print(title.elements(snippets(report, &marks)));
+        print(title.elements(snippets(report, &texts, &marks)));
     }
     for gap in shown_gaps(&report.findings.gaps) {
         let text = format!("{}: {}", shown(report.root, &gap.place), gap.reason.trim_end());
@@ -101,14 +101,14 @@ struct Mark<'a> {
     primary: bool,
 }
 
-fn finding_group<'a>(report: &Report<'_>, finding: &'a Finding, patch: Option<&Patch>) -> Group<'a> {
+fn finding_group<'a>(report: &Report<'_>, texts: &Texts, finding: &'a Finding, patch: Option<&Patch>) -> Group<'a> {
     let colour = match report.levels.get(finding.rule) {
         Level::Error => Colour::ERROR,
         Level::Warning => Colour::WARNING,
         Level::Note => Colour::NOTE,
     };
     let title = colour.primary_title(clean(&finding.message)).id(finding.rule.id());
-    let mut group = title.elements(snippets(report, &marks(finding)));
+    let mut group = title.elements(snippets(report, texts, &marks(finding)));
     for note in notes(finding) {
         group = group.element(Colour::NOTE.message(clean(&note)));
     }
@@ -157,7 +157,7 @@ fn marks(finding: &Finding) -> Vec<Mark<'_>> {
 }
 
 /// One snippet a file, the primary mark's first.
-fn snippets<'a>(report: &Report<'_>, marks: &[Mark<'_>]) -> Vec<annotate_snippets::Element<'a>> {
+fn snippets<'a>(report: &Report<'_>, texts: &Texts, marks: &[Mark<'_>]) -> Vec<annotate_snippets::Element<'a>> {
     let mut files: Vec<&str> = Vec::new();
     for mark in marks.iter().filter(|mark| mark.primary).chain(marks) {
         if !files.contains(&mark.place.file.as_str()) && !mark.place.file.is_empty() {
@@ -168,7 +168,7 @@ fn snippets<'a>(report: &Report<'_>, marks: &[Mark<'_>]) -> Vec<annotate_snippet
     for file in files {
         let here: Vec<&Mark<'_>> = marks.iter().filter(|mark| mark.place.file == file).collect();
         let path = clean(&shown(report.root, file));
-        match snippet(report.sources, &path, &here) {
+        match snippet(texts, &path, &here) {
             Some(snippet) => elements.push(snippet.into()),
             None => elements.extend(here.iter().map(|mark| without_source(&path, mark))),
         }
@@ -176,30 +176,26 @@ fn snippets<'a>(report: &Report<'_>, marks: &[Mark<'_>]) -> Vec<annotate_snippet
     elements
 }
 
-fn snippet<'a>(sources: &dyn SourceProvider, path: &str, marks: &[&Mark<'_>]) -> Option<Snippet<'a, Annotation<'a>>> {
-    let first = marks.iter().map(|mark| mark.place.line.max(1)).min()?;
-    let last = marks.iter().map(|mark| mark.place.line.max(1)).max()?;
-    let text = sources.text(&marks.first()?.place.file)?;
-    let start = line_range(&text, first)?.start;
+fn snippet<'a>(texts: &Texts, path: &str, marks: &[&Mark<'_>]) -> Option<Snippet<'a, Annotation<'a>>> {
+    let line = |mark: &Mark<'_>| mark.place.line.max(1);
+    let first = marks.iter().map(|mark| line(mark)).min()?;
+    let last = marks.iter().map(|mark| line(mark)).max()?;
+    let file = &marks.first()?.place.file;
     // A file that got shorter since it was analysed has no snippet: it would lie.
-    let end = line_range(&text, last)?.end;
-    let window = &text[start..end];
+    let window = texts.lines(file, first, last)?;
     let mut snippet = Snippet::source(window.to_owned()).path(path.to_owned()).line_start(first as usize);
     for mark in marks {
+        let text = texts.line(file, line(mark))?;
+        let start = if line(mark) == first { 0 } else { texts.lines(file, first, line(mark))?.len() - text.len() };
+        let span = span_in_line(text, mark.place.column);
         let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-        let span = span(window, mark.place.line.max(1) - first + 1, mark.place.column)?;
+        let annotation = kind.span(start + span.start..start + span.end);
         snippet = snippet.annotation(match mark.label.as_str() {
-            "" => kind.span(span),
-            label => kind.span(span).label(label.to_owned()),
+            "" => annotation,
+            label => annotation.label(label.to_owned()),
         });
     }
     Some(snippet)
-}
-
-fn span(text: &str, line: u32, column: u32) -> Option<Range<usize>> {
-    let range = line_range(text, line)?;
-    let within = span_in_line(&text[range.clone()], column);
-    Some(range.start + within.start..range.start + within.end)
 }
 
 fn without_source<'a>(path: &str, mark: &Mark<'_>) -> annotate_snippets::Element<'a> {

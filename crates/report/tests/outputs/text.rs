@@ -115,3 +115,21 @@ fn any_place_in_any_text_is_rendered() {
         }
     }
 }
+
+#[test]
+fn lines_between_far_steps_are_folded() {
+    let text = "f();\n".repeat(5000);
+    let sources = MemorySources::new([("/p/src/load.c", text.as_str()), ("/p/src/list.c", text.as_str())]);
+    let mut leak = sample::leak();
+    leak.steps.truncate(3);
+    for (step, line) in leak.steps.iter_mut().zip([6, 2500, 4990]) {
+        step.place.line = line;
+    }
+    leak.sink.line = 4990;
+    let findings = Findings { findings: vec![leak], ..Findings::default() };
+    let rendered = render_text(&Report::new(&findings, sample::ROOT, &sources), &TextOptions::default());
+    for part in ["2500 |", "4990 |", "3: passed to `append`"] {
+        assert!(rendered.contains(part), "{part}\n{rendered}");
+    }
+    assert!(rendered.lines().count() < 25, "{rendered}");
+}
