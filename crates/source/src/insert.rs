@@ -127,6 +127,11 @@ impl FunctionSource {
             return Ok(());
         }
         let start = self.stmts[id].span.start;
+        // A lone `;` behind a macro ends what the macro began, or stands for an empty one.
+        let behind_macro = self.macros.iter().find(|used| used.outermost && used.span.end == start);
+        if let (StmtKind::Null, Some(used)) = (&self.stmts[id].kind, behind_macro) {
+            return Err(Refusal::InMacro(used.name.clone()));
+        }
         let ends = |token: &Token| {
             [b';', b'{', b'}', b':'].iter().any(|punct| token.is(*punct))
                 || self.macros.iter().any(|used| used.outermost && used.span.end == token.span.end)

@@ -247,6 +247,13 @@ fn statements_cut_by_a_macro_are_refused() {
 }
 
 #[test]
+fn a_semicolon_behind_an_empty_macro_has_nothing_before_it() {
+    let text = "#define TRACE\nint f(char *p)\n{\n\tg(p);\n\tTRACE;\n\treturn 0;\n}\n";
+    assert_eq!(refused_before(text, ";"), Refusal::InMacro("TRACE".into()));
+    assert!(before(text, "return 0;", "free(p);").contains("\tTRACE;\n\tfree(p);\n\treturn 0;\n"));
+}
+
+#[test]
 fn code_under_directives_is_edited_only_where_every_configuration_agrees() {
     let plain = "int f(char *p)\n{\n#ifdef A\n\tg(0);\n#endif\n\treturn 0;\n}\n";
     assert!(before(plain, "return 0;", "free(p);").contains("#endif\n\tfree(p);\n\treturn 0;\n"));
