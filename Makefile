@@ -35,7 +35,7 @@ try:
 	@CAULK=$(TARGET)/debug/caulk scripts/try
 
 test: setup
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 
 lint: setup
 	$(CARGO) fmt --all --check
