@@ -240,6 +240,9 @@ impl Engine<'_> {
                 _ => Off::Some,
             };
             state.store(&self.terms, obj, off, size, term);
+            if size == 8 && off == Off::At(0) && matches!(self.terms.get(base), Term::Content { .. }) {
+                state.aliased = id.0 + 1;
+            }
             for held in self.terms.mentions(term).to_vec() {
                 state.record(Event::Store { inst: id, obj: held });
             }
@@ -412,7 +415,11 @@ impl Engine<'_> {
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }
-        before.load(&mut self.terms, obj, off, 8)
+        let epoch = before.epoch(obj).max(before.aliased);
+        match before.load(&mut self.terms, obj, off, 8) {
+            term if epoch == 0 || term == ZERO => term,
+            _ => self.terms.content(obj, off, epoch),
+        }
     }
 }
 

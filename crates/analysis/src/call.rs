@@ -69,7 +69,9 @@ impl Engine<'_> {
     /// The functions a pointer may mean here; `None`: too many, or nobody knows.
     fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Vec<FuncId>> {
         if let Term::Func(one) = *self.terms.get(pointer) {
-            return Some(vec![one]);
+            let graph = &self.knowledge.graph;
+            let known = graph.level_of[one] < graph.level_of[self.id];
+            return known.then(|| vec![one]);
         }
         self.knowledge.indirect(self.id, id).map(<[FuncId]>::to_vec)
     }

@@ -18,7 +18,8 @@ pub const MAX_TARGETS: usize = 10;
 
 #[derive(Default)]
 pub struct CallGraph {
-    /// Direct and resolved indirect callees with a body, sorted.
+    /// Direct callees with a body, sorted. Calls through pointers do not count for the order: they would
+    /// tie half the program into one recursion.
     pub callees: IdVec<FuncId, Vec<FuncId>>,
     /// Targets of calls through pointers, where they are few enough.
     pub indirect: FxHashMap<(FuncId, InstId), Vec<FuncId>>,
@@ -26,6 +27,8 @@ pub struct CallGraph {
     pub resolved_calls: usize,
     /// Strongly connected components, callees before callers, in levels that do not depend on each other.
     pub levels: Vec<Vec<Vec<FuncId>>>,
+    /// Functions of a lower level are summarised before those of a higher one.
+    pub level_of: IdVec<FuncId, u32>,
 }
 
 type Signature = (usize, bool, bool, bool);
@@ -67,7 +70,6 @@ pub fn build(program: &Program) -> CallGraph {
                     let found = resolve(program, unit, function, *value, call.args.len(), result, &kept);
                     if let Some(found) = found {
                         graph.resolved_calls += 1;
-                        callees.extend(&found);
                         graph.indirect.insert((id, inst_id), found);
                     }
                 }
@@ -79,6 +81,12 @@ pub fn build(program: &Program) -> CallGraph {
         graph.callees[id] = callees;
     }
     graph.levels = levels(&graph.callees);
+    graph.level_of = IdVec::filled(program.functions.len(), 0);
+    for (level, components) in graph.levels.iter().enumerate() {
+        for &member in components.iter().flatten() {
+            graph.level_of[member] = level as u32;
+        }
+    }
     graph
 }
 

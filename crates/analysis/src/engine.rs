@@ -30,13 +30,19 @@ pub struct Limits {
     pub coarse_states: usize,
     /// Block visits per function before everything is merged.
     pub visits: usize,
+    /// Instructions run per function, counted once for each state, before everything is merged.
+    pub work: usize,
     pub outcomes: usize,
+    /// Times a loop head is visited.
+    pub rounds: usize,
+    /// Memory cells a state may remember.
+    pub cells: usize,
     pub terms: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { fine_states: 12, coarse_states: 24, visits: 6_000, outcomes: 8, terms: 400_000 }
+        Self { fine_states: 8, coarse_states: 16, visits: 4_000, work: 40_000, outcomes: 6, rounds: 24, cells: 96, terms: 100_000 }
     }
 }
 
@@ -88,6 +94,7 @@ pub(crate) struct Engine<'a> {
     /// Something unknown may have been called: globals may have changed.
     pub calls_unknown: bool,
     pub degraded: bool,
+    pub work: usize,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forget_variables: bool,
     /// The block that is being run.
@@ -136,6 +143,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         assumed: FxHashSet::default(),
         calls_unknown: false,
         degraded: false,
+        work: 0,
         forget_variables: false,
         block: BlockId(0),
         return_at: None,
@@ -154,12 +162,22 @@ impl Engine<'_> {
         let mut heads: FxHashMap<BlockId, Vec<State>> = FxHashMap::default();
         pending.insert((0, BlockId(0)), vec![State::default()]);
         let mut visits = 0;
+        let mut rounds: FxHashMap<BlockId, usize> = FxHashMap::default();
         while let Some(((_, block), arrived)) = pending.pop_first() {
             visits += 1;
-            if (visits > self.limits.visits || self.terms.len() > self.limits.terms) && !self.degraded {
+            if (visits > self.limits.visits || self.work > self.limits.work || self.terms.len() > self.limits.terms) && !self.degraded {
                 self.degraded = true;
             }
             let loop_head = self.cfg.loop_head[block];
+            if loop_head {
+                let rounds = rounds.entry(block).or_insert(0usize);
+                *rounds += 1;
+                if *rounds > self.limits.rounds {
+                    // What still changes after so many rounds is not worth following.
+                    self.degraded = true;
+                    continue;
+                }
+            }
             let states = if loop_head {
                 self.new_at_head(block, arrived, heads.entry(block).or_default())
             } else {
@@ -169,9 +187,7 @@ impl Engine<'_> {
                 continue;
             }
             let mut leaving: Vec<(BlockId, State)> = Vec::new();
-            for state in states {
-                self.run_block(block, state, &mut leaving);
-            }
+            self.run_block(block, states, &mut leaving);
             let (terminator, _) = self.function.terminator(block);
             for (to, mut state) in leaving {
                 self.enter(block, to, &mut state);
@@ -180,7 +196,7 @@ impl Engine<'_> {
                     continue;
                 }
                 if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
-                    merge::begin_round(&mut self.terms, &self.cfg, &mut state, to);
+                    merge::begin_round(&mut self.terms, &self.cfg, self.memory, &mut state, to);
                 }
                 pending.entry((self.cfg.order[to], to)).or_default().push(state);
             }
@@ -202,7 +218,7 @@ impl Engine<'_> {
     }
 
     /// Merges the states that arrive at a block as far as their number demands.
-    fn merge_all(&mut self, block: BlockId, states: Vec<State>, loop_head: bool) -> Vec<State> {
+    pub(crate) fn merge_all(&mut self, block: BlockId, states: Vec<State>, loop_head: bool) -> Vec<State> {
         let mut merged = self.merge_by(block, states, loop_head, self.grain(0));
         if merged.len() > self.limits.fine_states {
             merged = self.merge_by(block, merged, loop_head, Grain::Coarse);
@@ -221,7 +237,7 @@ impl Engine<'_> {
         for state in states {
             let key = merge::key(&state, &self.terms, grain, loop_head);
             match merged.iter_mut().find(|entry| entry.0 == key) {
-                Some(entry) => entry.1 = merge::join(&mut self.terms, &entry.1, &state, block, loop_head),
+                Some(entry) => entry.1 = merge::join(&mut self.terms, self.memory, &entry.1, &state, block, loop_head),
                 None => merged.push((key, state)),
             }
         }
@@ -239,7 +255,7 @@ impl Engine<'_> {
             let found = if full { found.or(Some(known.len() - 1)) } else { found };
             match found {
                 Some(at) => {
-                    let joined = merge::join(&mut self.terms, &known[at], &state, block, true);
+                    let joined = merge::join(&mut self.terms, self.memory, &known[at], &state, block, true);
                     if !merge::same(&joined, &known[at]) {
                         known[at] = joined;
                         if !fresh.contains(&at) {
@@ -283,6 +299,28 @@ impl Engine<'_> {
             state.bind(result, term);
         }
         self.collect(state, None, None);
+        self.slim(state, to);
+    }
+
+    /// A state that remembers too much forgets plain numbers in memory.
+    fn slim(&self, state: &mut State, block: BlockId) {
+        if state.cells.len() <= self.limits.cells {
+            return;
+        }
+        let mut changed: Vec<ObjId> = Vec::new();
+        state.cells.retain(|((obj, _), cell)| {
+            let keep = !self.terms.mentions(cell.term).is_empty();
+            if !keep && changed.last() != Some(obj) {
+                changed.push(*obj);
+            }
+            keep
+        });
+        for obj in changed {
+            crate::state::put(&mut state.epochs, obj, merge::block_site(block));
+            if let Some(known) = state.obj_mut(obj) {
+                known.zeroed = false;
+            }
+        }
     }
 
     fn is_computed(&self, value: ValueId) -> bool {
@@ -321,7 +359,7 @@ impl Engine<'_> {
             || (loc.in_macro && matches!(left.op, Op::Jump { .. }))
             || locs[self.function.insts[own].loc].line == 0;
         self.return_at = Some(if at_return { from } else { own });
-        self.run_block(block, state, &mut Vec::new());
+        self.run_block(block, vec![state], &mut Vec::new());
         self.return_at = None;
     }
 

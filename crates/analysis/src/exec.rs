@@ -65,28 +65,47 @@ impl Engine<'_> {
         }
     }
 
-    /// Runs a block; the states that leave it, with where they go, are added to `leaving`.
-    pub(crate) fn run_block(&mut self, block: BlockId, state: State, leaving: &mut Vec<(BlockId, State)>) {
+    /// Runs a block with all states that reach it; those that leave it, with where they go, are added to
+    /// `leaving`. Calls multiply states: they are merged again right there when they become too many.
+    pub(crate) fn run_block(&mut self, block: BlockId, states: Vec<State>, leaving: &mut Vec<(BlockId, State)>) {
         let range = self.function.blocks[block];
         self.block = block;
-        let mut open: Vec<(State, u32)> = vec![(state, range.first.0)];
-        while let Some((mut state, mut at)) = open.pop() {
-            while at < range.end.0 {
-                let id = InstId(at);
-                let inst = &self.function.insts[id];
-                at += 1;
-                if inst.op.is_terminator() {
+        let mut states = states;
+        for at in range.first.0..range.end.0 {
+            let id = InstId(at);
+            let inst = &self.function.insts[id];
+            self.work += states.iter().map(|state| 1 + (state.cells.len() + state.objs.len()) / 8).sum::<usize>();
+            if inst.op.is_terminator() {
+                for state in states {
                     self.terminate(state, id, inst, leaving);
-                    break;
                 }
-                if let Op::Call(call) = &inst.op {
-                    let mut states = self.call(state, id, inst, call);
-                    let Some(first) = states.pop() else { break };
-                    open.extend(states.into_iter().map(|other| (other, at)));
-                    state = first;
-                } else if !self.step(&mut state, id, inst) {
-                    break;
+                return;
+            }
+            if let Op::Call(call) = &inst.op {
+                let mut next = Vec::with_capacity(states.len());
+                for state in states {
+                    next.extend(self.call(state, id, inst, call));
                 }
+                states = next;
+                if states.len() > self.limits.fine_states || (self.degraded && states.len() > 1) {
+                    for state in &mut states {
+                        let cfg = &self.cfg;
+                        state.env.retain(|entry| cfg.is_live_after(block, entry.0, id));
+                        self.collect(state, None, None);
+                    }
+                    states = self.merge_all(block, states, false);
+                }
+            } else {
+                let mut next = Vec::with_capacity(states.len());
+                for mut state in states {
+                    if self.step(&mut state, id, inst) {
+                        next.push(state);
+                    }
+                }
+                states = next;
+            }
+            if states.is_empty() {
+                return;
             }
         }
     }
@@ -291,7 +310,17 @@ impl Engine<'_> {
             return place;
         }
         let Some((obj, off)) = self.terms.pointee(ptr) else { return self.terms.sym(id.0, 0) };
-        let term = state.load(&mut self.terms, obj, off, size_of(ty));
+        let mut term = state.load(&mut self.terms, obj, off, size_of(ty));
+        if ty == Ty::Ptr
+            && state.aliased != 0
+            && let Term::Content { obj: of, off: at, epoch } = *self.terms.get(term)
+            && of == obj
+            && at == off
+            && epoch < state.aliased
+            && matches!(self.terms.object(obj), Object::Deref(_) | Object::Global(_))
+        {
+            term = self.terms.content(obj, off, state.aliased);
+        }
         if let Term::Content { obj: of, off: Off::At(at), epoch: 0 } = *self.terms.get(term)
             && of == obj
             && let Object::Global(global) = *self.terms.object(obj)
@@ -338,6 +367,9 @@ impl Engine<'_> {
             !self.terms.mentions(old).is_empty() || matches!(self.terms.get(old), Term::Content { .. } | Term::Param(_))
         }) || state.objs.iter().any(|(_, known)| known.owned);
         state.store(&self.terms, obj, off, size_of(ty), term);
+        if ty == Ty::Ptr && off == Off::At(0) && matches!(self.terms.get(ptr), Term::Content { .. }) {
+            state.aliased = id.0 + 1;
+        }
         for held in self.terms.mentions(term).to_vec() {
             state.record(Event::Store { inst: id, obj: held });
             if let Some(entry) = state.obj_mut(held) {

@@ -11,6 +11,7 @@ use std::hash::{Hash, Hasher};
 
 use caulk_base::FxHasher;
 use caulk_ir::BlockId;
+use caulk_models::FamilyId;
 
 use crate::cfg::Cfg;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -73,6 +74,15 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     hasher.finish()
 }
 
+/// The caller's object behind a value that came from outside, if it is one.
+pub fn input_object(terms: &Terms, term: TermId) -> Option<ObjId> {
+    match *terms.get(term) {
+        Term::Param(_) | Term::Content { epoch: 0, .. } => terms.known_deref(term),
+        Term::Addr { obj, .. } if matches!(terms.object(obj), Object::Deref(_)) => Some(obj),
+        _ => None,
+    }
+}
+
 /// How many pointers must be followed from a parameter or global to reach the object.
 pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
     let mut depth = 0;
@@ -88,9 +98,16 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 }
 
 /// Makes one state of two that meet at `block`.
-pub fn join(terms: &mut Terms, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
+pub fn join(
+    terms: &mut Terms,
+    memory: FamilyId,
+    old: &State,
+    new: &State,
+    block: BlockId,
+    loop_head: bool,
+) -> State {
     let site = block_site(block);
-    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new };
+    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new, kept: Vec::new(), memory };
     joiner.run()
 }
 
@@ -101,6 +118,9 @@ struct Joiner<'a> {
     hull: bool,
     old: &'a State,
     new: &'a State,
+    /// Inputs that were stored on one of the ways.
+    kept: Vec<ObjId>,
+    memory: FamilyId,
 }
 
 impl Joiner<'_> {
@@ -130,6 +150,7 @@ impl Joiner<'_> {
         joined.weak.sort_unstable();
         joined.weak.dedup();
 
+        joined.aliased = if old.aliased == new.aliased { old.aliased } else { self.site };
         joined.epochs = old.epochs.clone();
         for &(obj, epoch) in &new.epochs {
             if old.epoch(obj) != epoch {
@@ -147,6 +168,9 @@ impl Joiner<'_> {
             if let Some(state) = joined.obj_mut(obj) {
                 state.escaped = true;
             }
+        }
+        for obj in std::mem::take(&mut self.kept) {
+            joined.obj_entry(obj, self.memory).escaped = true;
         }
         joined.version = if old.version == new.version { old.version } else { self.site };
         joined.trace = trace::merge(&old.trace, &new.trace);
@@ -192,6 +216,18 @@ impl Joiner<'_> {
         blurred: &mut Vec<ObjId>,
     ) {
         let name = self.terms.content(obj, off, self.site);
+        if mine != theirs && !matches!(self.terms.object(obj), Object::Stack(_)) {
+            // On one of the ways an input was stored here; the merged value no longer says so.
+            for term in [mine, theirs] {
+                let initial = matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
+                if !initial && matches!(self.terms.get(term), Term::Param(_)) {
+                    let object = self.terms.intern_object(Object::Deref(term));
+                    self.kept.push(object);
+                } else if !initial && let Some(object) = input_object(self.terms, term) {
+                    self.kept.push(object);
+                }
+            }
+        }
         let term = self.value(joined, mine, theirs, name, blurred);
         put(&mut joined.cells, (obj, off), Cell { term, size });
     }
@@ -238,12 +274,13 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.objs == b.objs
         && a.epochs == b.epochs
         && a.version == b.version
+        && a.aliased == b.aliased
         && a.facts == b.facts
 }
 
 /// A new round of the loop begins: a value that came up in the last round is no longer the one that
 /// comes up at the same place in this one. What is still held of the last round gets a name of the loop head.
-pub fn begin_round(terms: &mut Terms, cfg: &Cfg, state: &mut State, head: BlockId) {
+pub fn begin_round(terms: &mut Terms, cfg: &Cfg, memory: FamilyId, state: &mut State, head: BlockId) {
     let site = block_site(head);
     let stale = |terms: &Terms, id: TermId| {
         terms.contains(id, &mut |term, _| match term {
@@ -276,6 +313,12 @@ pub fn begin_round(terms: &mut Terms, cfg: &Cfg, state: &mut State, head: BlockI
             if let Some(state) = state.obj_mut(obj) {
                 state.escaped = true;
             }
+        }
+        if matches!(terms.get(term), Term::Param(_)) {
+            let object = terms.intern_object(Object::Deref(term));
+            state.obj_entry(object, memory).escaped = true;
+        } else if let Some(object) = input_object(terms, term) {
+            state.obj_entry(object, memory).escaped = true;
         }
     }
     for entry in &mut state.env {

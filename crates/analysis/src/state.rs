@@ -38,6 +38,9 @@ pub struct State {
     pub facts: Facts,
     /// The last write to memory that others see: the version of memory for pure calls.
     pub version: u32,
+    /// The last store through a pointer that was itself read from memory (`*link->prev = next`): it may
+    /// have changed a pointer anywhere in what callers see.
+    pub aliased: u32,
     pub trace: Trace,
 }
 

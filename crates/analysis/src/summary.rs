@@ -25,11 +25,11 @@ use crate::facts::Facts;
 use crate::incident::{Condition, ReleaseFact, Suspicion};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::state::State;
+use crate::state::{Cell, State};
 use crate::term::{Off, Term, TermId, Terms};
 
 /// More written cells than this and the object is called changed as a whole.
-const MAX_WRITES: usize = 64;
+const MAX_WRITES: usize = 12;
 /// Access paths and conditions that nest deeper than this do not leave the function.
 const MAX_PATH: u32 = 5;
 /// More new objects, or values at unknown places, than this and the deeper ones are not followed by callers.
@@ -126,7 +126,7 @@ impl Engine<'_> {
             for state in states {
                 let key = merge::key(&state, &self.terms, grain, false);
                 match merged.iter_mut().find(|entry| entry.0 == key) {
-                    Some(entry) => entry.1 = merge::join(&mut self.terms, &entry.1, &state, block, false),
+                    Some(entry) => entry.1 = merge::join(&mut self.terms, self.memory, &entry.1, &state, block, false),
                     None => merged.push((key, state)),
                 }
             }
@@ -182,7 +182,7 @@ impl Engine<'_> {
         }
         let mut hidden: Vec<TermId> = Vec::new();
         let terms = &self.terms;
-        let unnameable = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if terms.contains(*base, &mut |part, _| is_private(part)));
+        let unnameable = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if is_hidden(terms, *base));
         state.cells.retain(|((obj, off), cell)| {
             let keep = match terms.object(*obj) {
                 Object::Stack(_) => Some(*obj) == returned,
@@ -269,14 +269,17 @@ impl Engine<'_> {
 
 /// Does the term mean nothing outside the function, or lie too deep to be told apart there?
 fn is_hidden(terms: &Terms, id: TermId) -> bool {
-    terms.depth(id) > MAX_PATH || terms.contains(id, &mut |part, _| is_private(part))
+    terms.depth(id) > MAX_PATH || terms.contains(id, &mut |part, _| is_private(terms, part))
 }
 
 /// A part of a term that means nothing outside the function.
-fn is_private(term: &Term) -> bool {
+fn is_private(terms: &Terms, term: &Term) -> bool {
     match term {
         Term::Sym { .. } | Term::Pure { .. } => true,
-        Term::Content { epoch, .. } => *epoch != 0,
+        Term::Content { obj, epoch, .. } => {
+            *epoch != 0 || matches!(terms.object(*obj), Object::Stack(_) | Object::Heap { .. })
+        }
+        Term::Addr { obj, .. } => matches!(terms.object(*obj), Object::Stack(_)),
         _ => false,
     }
 }
@@ -353,9 +356,14 @@ impl<'a> Exporter<'a> {
         for (id, truth) in &state.facts.atoms {
             outcome.atoms.push((self.term(*id), *truth));
         }
-        let crowded = state.cells.len() > MAX_WRITES;
+        let plain = |cell: &Cell| self.from.mentions(cell.term).is_empty() && self.from.as_int(cell.term).is_none();
+        let crowded = state.cells.iter().filter(|(_, cell)| plain(cell)).count() > MAX_WRITES
+            || state.cells.len() > 4 * MAX_WRITES;
         for ((obj, off), cell) in &state.cells {
-            let matters = !crowded || !self.from.mentions(cell.term).is_empty();
+            let matters = match (crowded, self.from.mentions(cell.term).is_empty()) {
+                (_, false) | (false, _) => true,
+                (true, true) => state.cells.len() <= 4 * MAX_WRITES && self.from.as_int(cell.term) == Some(0),
+            };
             let new = self.object(*obj);
             if matters {
                 outcome.writes.push(Write {

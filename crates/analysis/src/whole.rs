@@ -14,7 +14,7 @@ use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::summary::{SiteFact, Summary};
 
 /// Rounds through a recursion before its summaries count as complete.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 3;
 
 /// What the analysis of a function may ask.
 pub struct Knowledge<'a> {
@@ -79,8 +79,11 @@ impl<'a> Knowledge<'a> {
         })
     }
 
+    /// The targets of a call through a pointer, if all of them were summarised before its function.
     pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&[FuncId]> {
-        self.graph.indirect.get(&(function, inst)).map(Vec::as_slice)
+        let own = self.graph.level_of[function];
+        let found = self.graph.indirect.get(&(function, inst))?;
+        found.iter().all(|&target| self.graph.level_of[target] < own).then_some(found.as_slice())
     }
 
     /// `None` while the function's recursion is being worked out.
@@ -223,7 +226,9 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         let mut changed = false;
         last.clear();
         for &id in members {
+            let t0=std::time::Instant::now();
             let analysed = guarded(knowledge, id, limits);
+            if t0.elapsed().as_millis()>150 { eprintln!("SLOW {} {}ms outcomes {} degraded {} insts {}", knowledge.program.function(id).name, t0.elapsed().as_millis(), analysed.summary.outcomes.len(), analysed.degraded, knowledge.program.function(id).insts.len()); }
             let summary = Arc::new(analysed.summary.clone());
             if knowledge.summary(id).is_none_or(|old| *old != *summary) {
                 changed = true;
