@@ -243,9 +243,9 @@ impl Run<'_> {
     fn finish(&self, planned: &Planned, compiled: clang::Compiled) -> Made {
         let lowering = Instant::now();
         // A bug of ours in one unit must not take the others with it.
-        let lowered = catch_unwind(AssertUnwindSafe(|| (self.lower)(&compiled.bitcode)))
+        let lowered = catch_unwind(AssertUnwindSafe(|| (self.lower)(&compiled.module)))
             .unwrap_or_else(|_| Err("caulk failed on it; please report this".to_owned()));
-        drop(compiled.bitcode);
+        drop(compiled.module);
         let stored = match lowered {
             Ok(mut unit) => {
                 settle(&mut unit, &planned.command, &compiled.read, &planned.flags, &[], self.files);

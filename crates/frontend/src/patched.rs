@@ -33,7 +33,7 @@ pub fn compile_patched_with(
     let job = Job { command, flags: &flags, replaced, warnings };
     let fail = |message| FrontendError::Compile { file: command.file.clone(), message };
     let compiled = clang::compile(&clang, &job, scratch.path(), "patched").map_err(|failure| fail(failure.message))?;
-    let mut unit = lower(&compiled.bitcode).map_err(fail)?;
+    let mut unit = lower(&compiled.module).map_err(fail)?;
     settle(&mut unit, command, &compiled.read, &flags, replaced, &Files::new());
     Ok(CompiledUnit { unit, warnings: compiled.warnings })
 }

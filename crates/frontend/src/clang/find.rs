@@ -4,9 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use caulk_base::{ContentHash, Hasher};
 
+use crate::bitcode::install_plugin;
 use crate::error::FrontendError;
 
 /// The variable that names the clang to use.
@@ -18,6 +20,8 @@ pub struct Clang {
     pub path: PathBuf,
     checked: OnceLock<Result<(), String>>,
     gcc_headers: OnceLock<Option<PathBuf>>,
+    plugin: OnceLock<Option<PathBuf>>,
+    plugin_refused: AtomicBool,
 }
 
 impl Clang {
@@ -47,7 +51,13 @@ impl Clang {
     }
 
     fn at(path: PathBuf) -> Clang {
-        Clang { path, checked: OnceLock::new(), gcc_headers: OnceLock::new() }
+        Clang {
+            path,
+            checked: OnceLock::new(),
+            gcc_headers: OnceLock::new(),
+            plugin: OnceLock::new(),
+            plugin_refused: AtomicBool::new(false),
+        }
     }
 
     /// Asks for the version, once, before the first unit is compiled.
@@ -76,6 +86,24 @@ impl Clang {
             hasher.number(data.len()).number(data.mtime() as u64).number(data.mtime_nsec() as u64);
         }
         hasher.finish()
+    }
+
+    /// Where our plugin lies for clang to load: in the user's cache, once for all runs.
+    pub(super) fn plugin(&self) -> Option<&Path> {
+        if self.plugin_refused.load(Ordering::Relaxed) {
+            return None;
+        }
+        let install = || {
+            let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            install_plugin(&cache.or_else(home)?.join("caulk")).ok()
+        };
+        self.plugin.get_or_init(install).as_deref()
+    }
+
+    /// From now on everything goes through bitcode.
+    pub(super) fn give_up_plugin(&self) {
+        self.plugin_refused.store(true, Ordering::Relaxed);
     }
 
     /// gcc's own header folder, which has a few headers clang lacks (`omp.h`, `quadmath.h`).

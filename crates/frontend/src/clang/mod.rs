@@ -1,4 +1,4 @@
-//! Finds clang 19 and runs it over one unit, bitcode through a pipe.
+//! Finds clang 19 and runs it over one unit; what it makes of it comes through a pipe.
 //!
 //! What gcc accepts must compile. Warnings that clang makes errors of are silenced as a group, and three kinds of
 //! failure are mended and tried again, a bounded number of times:
@@ -8,6 +8,9 @@
 //! a.c:4:30: error: 'malloc' attribute takes no arguments   `malloc(f, 1)` is blanked in an overlay of a.c
 //! 'omp.h' file not found                                   gcc's own header folder is looked through last
 //! ```
+//!
+//! Clang lowers the unit itself where it can load our plugin, which spares writing and reading bitcode; where it
+//! cannot, that is noticed once and bitcode comes through the pipe.
 //!
 //! # Invariants
 //! - Line and column of every position are those of the file on disk: an overlay blanks, it never shifts.
@@ -24,6 +27,7 @@ use std::time::{Duration, Instant};
 pub use find::Clang;
 pub use overlay::Overlay;
 
+use crate::bitcode::{PLUGIN_OUTPUT, plugin_arguments};
 use crate::database::CompileCommand;
 use crate::flags::{ClangFlags, Language};
 use crate::paths::absolute;
@@ -34,7 +38,6 @@ const ATTEMPTS: usize = 8;
 /// What every unit is compiled with, beside its own flags.
 const FIXED: &[&str] = &[
     "-c",
-    "-emit-llvm",
     "-O0",
     "-g",
     "-Xclang",
@@ -75,7 +78,8 @@ pub struct Job<'a> {
 
 /// A unit that compiled.
 pub struct Compiled {
-    pub bitcode: Vec<u8>,
+    /// Bitcode, or what the plugin made of it: the lowering takes both.
+    pub module: Vec<u8>,
     /// Every file clang read, the source first, as absolute paths.
     pub read: Vec<PathBuf>,
     pub warnings: Vec<String>,
@@ -103,18 +107,27 @@ pub fn compile(clang: &Clang, job: &Job<'_>, scratch: &Path, name: &str) -> Resu
     let mut overlay = Overlay::new(scratch.join(name), job.replaced);
     for attempt in 0..ATTEMPTS {
         let overlay_flags = overlay.write().map_err(|error| fail(format!("cannot write a temporary file: {error}")))?;
+        let plugin = clang.plugin();
         let mut command = base_command(clang, job, &flags);
+        match plugin {
+            Some(plugin) => command.args(plugin_arguments(plugin)).env(PLUGIN_OUTPUT, "-"),
+            None => command.arg("-emit-llvm"),
+        };
         command.args(&overlay_flags).args(["-MD", "-MT", "unit", "-MF"]).arg(&dependencies).args(["-o", "-"]);
         let output =
             command.output().map_err(|error| fail(format!("cannot start {}: {error}", clang.path.display())))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() && output.stdout.starts_with(b"BC") {
+        if plugin.is_some() && (refuses_plugin(&errors) || output.status.success() && output.stdout.is_empty()) {
+            clang.give_up_plugin();
+            continue;
+        }
+        if output.status.success() && !output.stdout.is_empty() {
             let mut read = read_dependencies(&dependencies, &job.command.directory).unwrap_or_default();
             put_first(&mut read, &job.command.file);
             let warnings = errors.lines().filter(|line| line.contains(" warning: ")).map(str::to_owned).collect();
             let _ = std::fs::remove_file(&dependencies);
             overlay.remove();
-            return Ok(Compiled { bitcode: output.stdout, read, warnings, time: started.elapsed() });
+            return Ok(Compiled { module: output.stdout, read, warnings, time: started.elapsed() });
         }
         let mended =
             attempt + 1 < ATTEMPTS && repair::mend(&errors, &mut flags, &mut overlay, clang, &job.command.directory);
@@ -138,6 +151,11 @@ pub fn compile(clang: &Clang, job: &Job<'_>, scratch: &Path, name: &str) -> Resu
         return Err(Failure { message, read, missing: repair::missing_header(&errors), time: started.elapsed() });
     }
     Err(fail("clang refuses its flags".to_owned()))
+}
+
+/// Whether clang could not load the plugin: another LLVM, or a folder that no code may be loaded from.
+fn refuses_plugin(errors: &str) -> bool {
+    errors.lines().any(|line| line.contains("error: ") && line.contains("plugin"))
 }
 
 fn base_command(clang: &Clang, job: &Job<'_>, flags: &[String]) -> Command {
