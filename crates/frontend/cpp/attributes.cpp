@@ -9,6 +9,10 @@ namespace caulk {
 /// How many machine parameters a source type takes up; `large` guesses for the structs that allow two answers.
 static unsigned machineCount(const DIType *type, bool large) {
   const DIType *bare = stripSugar(type);
+  // `double _Complex` goes into two registers.
+  auto *basic = dyn_cast_or_null<DIBasicType>(bare);
+  if (basic && basic->getEncoding() == dwarf::DW_ATE_complex_float)
+    return basic->getSizeInBits() == 128 ? 2 : 1;
   auto *composite = dyn_cast_or_null<DICompositeType>(bare);
   bool record = composite && (composite->getTag() == dwarf::DW_TAG_structure_type ||
                               composite->getTag() == dwarf::DW_TAG_union_type);
@@ -21,22 +25,32 @@ static unsigned machineCount(const DIType *type, bool large) {
   return bytes > 8 && bytes <= 16 && large ? 2 : 1;
 }
 
-SmallVector<int, 8> sourceParameters(const Function &function, const DataLayout &) {
-  SmallVector<int, 8> map(function.arg_size(), -1);
+SmallVector<const DIType *, 8> sourceTypes(const Function &function) {
+  SmallVector<const DIType *, 8> types;
   const DISubprogram *subprogram = function.getSubprogram();
   if (!subprogram || !subprogram->getType())
-    return map;
-  DITypeRefArray types = subprogram->getType()->getTypeArray();
+    return types;
+  DITypeRefArray all = subprogram->getType()->getTypeArray();
+  for (unsigned i = 1; i < all.size(); i++)
+    types.push_back(all[i]);
+  // A null type ends the list: an ellipsis, or a function without a prototype.
+  if (!types.empty() && !types.back()) {
+    types.pop_back();
+    if (!function.isVarArg())
+      types.resize(function.arg_size() - (function.hasStructRetAttr() ? 1 : 0), nullptr);
+  }
+  return types;
+}
+
+SmallVector<int, 8> sourceParameters(const Function &function, ArrayRef<const DIType *> types) {
+  SmallVector<int, 8> map(function.arg_size(), -1);
   unsigned first = function.hasStructRetAttr() ? 1 : 0;
-  unsigned sources = types.size() ? types.size() - 1 : 0;
-  // An ellipsis ends the list with a null type.
-  if (sources && function.isVarArg() && !types[sources])
-    sources--;
+  unsigned sources = types.size();
   for (bool large : {false, true}) {
     SmallVector<unsigned, 8> counts;
     unsigned total = first;
-    for (unsigned i = 0; i < sources; i++) {
-      counts.push_back(machineCount(types[i + 1], large));
+    for (const DIType *type : types) {
+      counts.push_back(machineCount(type, large));
       total += counts.back();
     }
     if (total != function.arg_size())
@@ -49,14 +63,14 @@ SmallVector<int, 8> sourceParameters(const Function &function, const DataLayout 
   }
   // Uncertain: what comes before the first struct is still in its place.
   for (unsigned i = 0, at = first; i < sources && at < function.arg_size(); i++, at++) {
-    if (machineCount(types[i + 1], true) != 1)
+    if (machineCount(types[i], true) != 1)
       break;
     map[at] = int(i);
   }
   return map;
 }
 
-void writeAttributes(Bytes &out, const Function &function, const DataLayout &layout) {
+void writeAttributes(Bytes &out, const Function &function, ArrayRef<const DIType *> types) {
   uint8_t flags = 0;
   flags |= function.doesNotReturn() ? 1 : 0;
   flags |= function.onlyReadsMemory() ? 2 : 0;
@@ -65,15 +79,11 @@ void writeAttributes(Bytes &out, const Function &function, const DataLayout &lay
   flags |= function.hasFnAttribute(Attribute::ReturnsTwice) ? 16 : 0;
   out.byte(flags);
 
-  SmallVector<int, 8> source = sourceParameters(function, layout);
-  DITypeRefArray types(nullptr);
-  if (const DISubprogram *subprogram = function.getSubprogram())
-    if (subprogram->getType())
-      types = subprogram->getType()->getTypeArray();
+  SmallVector<int, 8> source = sourceParameters(function, types);
   out.number(function.arg_size());
   for (unsigned i = 0; i < function.arg_size(); i++) {
     bool toConst = source[i] >= 0 && function.getArg(i)->getType()->isPointerTy() &&
-                   isPointerToConst(types[unsigned(source[i]) + 1]);
+                   isPointerToConst(types[unsigned(source[i])]);
     uint8_t param = 0;
     param |= function.hasParamAttribute(i, Attribute::NoCapture) ? 1 : 0;
     param |= function.hasParamAttribute(i, Attribute::ReadOnly) || function.hasParamAttribute(i, Attribute::ReadNone)

@@ -53,7 +53,7 @@ void writeFunction(Bytes &out, Function &function, ModuleLowering &module) {
 
 FunctionLowering::FunctionLowering(Function &function, ModuleLowering &module)
     : function(function), module(module), debug(module.debug),
-      sourceOf(sourceParameters(function, module.layout())) {}
+      parameterTypes(sourceTypes(function)), sourceOf(sourceParameters(function, parameterTypes)) {}
 
 void FunctionLowering::write(Bytes &out) {
   findBlocks();
@@ -68,7 +68,11 @@ void FunctionLowering::write(Bytes &out) {
     if (DITypeRefArray types = subprogram->getType()->getTypeArray(); types.size())
       resultType = types[0];
   out.number(*module.symbol(&function));
-  writeAttributes(out, function, module.layout());
+  // Without a prototype only the variables know the types.
+  for (const DILocalVariable *variable : variables)
+    if (unsigned n = variable->getArg(); n && n <= parameterTypes.size() && !parameterTypes[n - 1])
+      parameterTypes[n - 1] = variable->getType();
+  writeAttributes(out, function, parameterTypes);
   out.byte(function.isVarArg());
   module.writeTy(out, function.getReturnType());
   out.number(debug.type(resultType));
@@ -159,7 +163,7 @@ void FunctionLowering::writeBlock(const BasicBlock &block) {
 }
 
 uint32_t FunctionLowering::undef(Type *type) {
-  auto [entry, isNew] = undefIds.try_emplace(type, values.size());
+  auto [entry, isNew] = undefIds.try_emplace(module.ty(type), values.size());
   if (isNew)
     values.push_back({type, Kind::Undef});
   return entry->second;
@@ -176,9 +180,9 @@ uint32_t FunctionLowering::value(const llvm::Value *value) {
   Value described = describe(constant);
   if (described.kind == Kind::Undef)
     return undef(value->getType());
-  // LLVM writes one address in several ways; here it is one value.
+  // LLVM writes one address in several ways, and has several types of one size; here it is one value.
   std::pair<uint64_t, uint64_t> what{uint64_t(described.kind) << 32 | described.id, uint64_t(described.number)};
-  auto [entry, isNew] = constantIds.try_emplace({described.type, what}, values.size());
+  auto [entry, isNew] = constantIds.try_emplace({module.ty(described.type), what}, values.size());
   if (isNew)
     values.push_back(described);
   return valueIds[value] = entry->second;

@@ -101,12 +101,13 @@ private:
   llvm::SmallVector<const llvm::BasicBlock *, 32> blocks;
   llvm::DenseMap<const llvm::BasicBlock *, uint32_t> blockIds;
   llvm::DenseMap<const llvm::Value *, uint32_t> valueIds;
-  llvm::DenseMap<llvm::Type *, uint32_t> undefIds;
-  llvm::DenseMap<std::pair<llvm::Type *, std::pair<uint64_t, uint64_t>>, uint32_t> constantIds;
+  llvm::DenseMap<MachineTy, uint32_t> undefIds;
+  llvm::DenseMap<std::pair<MachineTy, std::pair<uint64_t, uint64_t>>, uint32_t> constantIds;
   std::vector<Value> values;
   llvm::DenseMap<const llvm::DILocalVariable *, uint32_t> variableIds;
   std::vector<const llvm::DILocalVariable *> variables;
   llvm::DenseMap<const llvm::AllocaInst *, uint32_t> slotVariables;
+  llvm::SmallVector<const llvm::DIType *, 8> parameterTypes;
   llvm::SmallVector<int, 8> sourceOf;
   Bytes insts, lengths;
   uint32_t instCount = 0;

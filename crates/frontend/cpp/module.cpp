@@ -129,7 +129,7 @@ void ModuleLowering::writeSymbols(Bytes &out) {
     if (auto *function = dyn_cast<Function>(value)) {
       if (function->isDeclaration()) {
         out.byte(SymbolDeclaredFunction);
-        writeAttributes(out, *function, dataLayout);
+        writeAttributes(out, *function, sourceTypes(*function));
       } else {
         out.byte(SymbolFunction);
         out.number(functions++);
@@ -215,15 +215,12 @@ std::optional<ConstantAddress> ModuleLowering::address(const Constant *constant)
   }
 }
 
-void ModuleLowering::writeTy(Bytes &out, Type *type) const {
+MachineTy ModuleLowering::ty(Type *type) const {
   switch (type->getTypeID()) {
   case Type::IntegerTyID:
-    out.byte(TyInt);
-    out.number(type->getIntegerBitWidth());
-    break;
+    return {TyInt, type->getIntegerBitWidth()};
   case Type::PointerTyID:
-    out.byte(TyPtr);
-    break;
+    return {TyPtr, 0};
   case Type::HalfTyID:
   case Type::BFloatTyID:
   case Type::FloatTyID:
@@ -231,17 +228,19 @@ void ModuleLowering::writeTy(Bytes &out, Type *type) const {
   case Type::X86_FP80TyID:
   case Type::FP128TyID:
   case Type::PPC_FP128TyID:
-    out.byte(TyFloat);
-    break;
+    return {TyFloat, 0};
   default:
-    if (!type->isSized()) {
-      out.byte(TyVoid);
-      break;
-    }
-    out.byte(TyAggregate);
-    out.number(dataLayout.getTypeAllocSize(type).getKnownMinValue());
-    break;
+    if (!type->isSized())
+      return {TyVoid, 0};
+    return {TyAggregate, dataLayout.getTypeAllocSize(type).getKnownMinValue()};
   }
+}
+
+void ModuleLowering::writeTy(Bytes &out, Type *type) const {
+  MachineTy machine = ty(type);
+  out.byte(uint8_t(machine.first));
+  if (machine.first == TyInt || machine.first == TyAggregate)
+    out.number(machine.second);
 }
 
 namespace {

@@ -14,7 +14,9 @@ struct ConstantAddress {
 };
 
 /// Machine types on the wire; see src/bitcode/decode.rs.
-enum TyTag : uint8_t { TyVoid, TyInt, TyPtr, TyFloat, TyAggregate };
+enum TyTag : uint32_t { TyVoid, TyInt, TyPtr, TyFloat, TyAggregate };
+/// A tag (as a number, to be a key) with bits or bytes.
+using MachineTy = std::pair<uint32_t, uint64_t>;
 
 class ModuleLowering {
 public:
@@ -29,6 +31,7 @@ public:
   std::optional<uint32_t> symbol(const llvm::GlobalValue *value) const;
   /// Sees through casts and constant offsets; `nullopt` if it is anything else.
   std::optional<ConstantAddress> address(const llvm::Constant *constant) const;
+  MachineTy ty(llvm::Type *type) const;
   void writeTy(Bytes &out, llvm::Type *type) const;
   void gap(llvm::StringRef function, llvm::StringRef what);
 
@@ -50,12 +53,16 @@ private:
   uint64_t gapCount = 0;
 };
 
+/// The types of the source's parameters; null where debug information does not tell.
+llvm::SmallVector<const llvm::DIType *, 8> sourceTypes(const llvm::Function &function);
+
 /// For each parameter of the machine function, the position of the source parameter it belongs to,
 /// or -1 where the calling convention hides it.
-llvm::SmallVector<int, 8> sourceParameters(const llvm::Function &function, const llvm::DataLayout &layout);
+llvm::SmallVector<int, 8> sourceParameters(const llvm::Function &function,
+                                           llvm::ArrayRef<const llvm::DIType *> types);
 
 /// What is known of a function and its parameters, from attributes and debug information.
-void writeAttributes(Bytes &out, const llvm::Function &function, const llvm::DataLayout &layout);
+void writeAttributes(Bytes &out, const llvm::Function &function, llvm::ArrayRef<const llvm::DIType *> types);
 
 /// Promotes, lowers and appends one function body.
 void writeFunction(Bytes &out, llvm::Function &function, ModuleLowering &module);

@@ -248,6 +248,15 @@ fn floating_values_are_not_followed() {
 }
 
 #[test]
+fn constants_of_different_types_and_one_machine_type_are_one_value() {
+    // `verify` in `unit` would complain.
+    bodies("double f(int x) { float a = 1.0f; double b = 2.0; return x ? a + 3.0f : b + 4.0; }");
+    bodies(
+        "struct a { long x; } g; struct b { char *p; } *h = (void *)&g; int f(char *p) { return p == (char *)&g || p == (char *)&g.x; }",
+    );
+}
+
+#[test]
 fn calls_through_pointers_and_casts() {
     let text = bodies(
         "typedef void (*fn)(void *); fn table[3]; void real(); 

@@ -103,3 +103,22 @@ fn pointers_to_const_are_known_of_declarations_where_clang_describes_them() {
     assert!(print_unit(&described).contains("declare @take (pointer_to_const, _)"), "{}", print_unit(&described));
     assert!(print_unit(&unit(source)).contains("declare @take (_, _)"));
 }
+
+#[test]
+fn functions_without_a_prototype_know_their_parameters() {
+    let unit = unit_with("int f(a, n, b) const char *a; int n; char *b; { return a[n] + *b; }", &["-std=gnu89"]);
+    let f = function(&unit, "f");
+    let vars: Vec<_> = f.vars.iter().map(|var| (var.name.as_str(), var.param)).collect();
+    assert_eq!(vars, [("a", Some(0)), ("n", Some(1)), ("b", Some(2))]);
+    let to_const: Vec<bool> = f.attrs.params.iter().map(|param| param.pointer_to_const).collect();
+    assert_eq!(to_const, [true, false, false]);
+}
+
+#[test]
+fn parameters_are_found_behind_those_that_take_two_registers() {
+    let unit = unit("void f(double _Complex z, struct { char a[12]; } s, const char *p) {}");
+    let f = function(&unit, "f");
+    let p = f.vars.iter().find(|var| var.name == "p").expect("p").param.expect("a position");
+    assert!(f.attrs.params[p as usize].pointer_to_const);
+    assert_eq!(p, f.param_count - 1);
+}
