@@ -1,15 +1,30 @@
 //! FastCheck's classes of allocation sites: what was proved safe, what was
 //! reported, what could not be decided.
 
-use caulk_analysis::{Analysis, Subject};
+use caulk_analysis::{Analysis, Incident, IncidentKind, Subject};
 use caulk_base::FxHashSet;
 use caulk_findings::{AllocClass, Findings, SiteCount};
 use caulk_ir::{FuncId, InstId};
+use caulk_solver::Verdict;
 
-pub fn count(analysis: &Analysis<'_>, findings: &mut Findings) {
-    let reported: FxHashSet<(FuncId, InstId)> = analysis
+use crate::verify::Verified;
+
+/// Fills in what the run looked at. `wanted`: the incidents that were verified.
+pub fn count(analysis: &Analysis<'_>, wanted: &[&Incident], verified: &Verified, findings: &mut Findings) {
+    let sites_of = |keep: &dyn Fn(Verdict) -> bool| -> FxHashSet<(FuncId, InstId)> {
+        let kept = wanted.iter().zip(&verified.verdicts).filter(|(_, verdict)| keep(**verdict));
+        kept.filter_map(|(incident, _)| match incident.subject {
+            Subject::Allocated { site, .. } => Some((incident.function, site)),
+            Subject::Input(_) => None,
+        })
+        .collect()
+    };
+    let candidates = sites_of(&|_| true);
+    let reported = sites_of(&|verdict| verdict != Verdict::Infeasible);
+    let held: FxHashSet<(FuncId, InstId)> = analysis
         .incidents
         .iter()
+        .filter(|incident| incident.kind == IncidentKind::LeakAtExit)
         .filter_map(|incident| match incident.subject {
             Subject::Allocated { site, .. } => Some((incident.function, site)),
             Subject::Input(_) => None,
@@ -30,7 +45,7 @@ pub fn count(analysis: &Analysis<'_>, findings: &mut Findings) {
         let in_main = analysis.knowledge.program.function(id).name == "main";
         for site in sites.iter().filter(|site| site.direct) {
             let is_reported = reported.contains(&(id, site.inst));
-            let class = match (site.released, is_reported) {
+            let class = match (site.released, is_reported || held.contains(&(id, site.inst))) {
                 (true, true) => AllocClass::SometimesFreed,
                 (true, false) => AllocClass::AlwaysFreed,
                 (false, true) if in_main => AllocClass::NeverFreedLocalInMain,
@@ -38,6 +53,7 @@ pub fn count(analysis: &Analysis<'_>, findings: &mut Findings) {
                 (false, false) => AllocClass::NeverFreedShared,
             };
             findings.summary.alloc_sites += 1;
+            findings.summary.stats.decided_in_stage_one += u64::from(!candidates.contains(&(id, site.inst)));
             if let Some(count) = counts.iter_mut().find(|count| count.class == class) {
                 count.sites += 1;
                 count.reported += u64::from(is_reported);
@@ -45,5 +61,10 @@ pub fn count(analysis: &Analysis<'_>, findings: &mut Findings) {
         }
     }
     findings.summary.stats.classes = counts;
-    findings.summary.stats.candidates = analysis.incidents.len() as u64;
+    let stats = &mut findings.summary.stats;
+    stats.candidates = wanted.len() as u64;
+    stats.refuted_by_contradiction = verified.statistics.by_contradiction;
+    stats.smt_queries = verified.statistics.queries;
+    stats.refuted_by_smt = verified.statistics.by_smt;
+    stats.unmodelled = caulk_analysis::unmodelled(&analysis.knowledge);
 }

@@ -4,12 +4,14 @@
 mod classes;
 mod naming;
 mod steps;
+mod verify;
 
 use caulk_analysis::{Analysis, Incident, IncidentKind, Limits, Loss, NotHeap, Subject, Use};
 use caulk_base::{FxHashMap, Hasher};
 use caulk_findings::{Confidence, Finding, Findings, Fingerprint, Rule};
 use caulk_ir::Program;
 use caulk_models::Models;
+use caulk_solver::Verdict;
 
 use crate::naming::Names;
 
@@ -30,12 +32,19 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Findings 
 /// The findings of an analysis that is already done.
 pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
     let program = analysis.knowledge.program;
+    let wanted: Vec<&Incident> = analysis
+        .incidents
+        .iter()
+        .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
+        .collect();
+    let verified = verify::verify(&wanted);
     let mut all: Vec<Finding> = Vec::new();
-    for incident in &analysis.incidents {
-        if incident.kind == IncidentKind::LeakAtExit && !options.at_exit {
-            continue;
+    for (incident, verdict) in wanted.iter().zip(&verified.verdicts) {
+        match verdict {
+            Verdict::Infeasible => {}
+            Verdict::Feasible => all.push(finding(analysis, incident)),
+            Verdict::Undecided => all.push(undecided(finding(analysis, incident))),
         }
-        all.push(finding(analysis, incident));
     }
     // A function of a header is analysed with every unit that includes it.
     all.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -45,8 +54,15 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
     findings.gaps.extend(analysis.gaps.iter().cloned());
     findings.summary.units = program.units.len() as u64;
     findings.summary.functions = program.functions.len() as u64;
-    classes::count(analysis, &mut findings);
+    classes::count(analysis, &wanted, &verified, &mut findings);
     findings
+}
+
+/// The solver could not tell whether the path is possible.
+fn undecided(mut finding: Finding) -> Finding {
+    finding.confidence = finding.confidence.min(Confidence::Medium);
+    finding.doubts.push("the path's conditions could not be decided".to_string());
+    finding
 }
 
 fn order(finding: &Finding) -> (&str, u32, u32, Rule, &caulk_findings::Place, &str) {
