@@ -24,6 +24,8 @@ Exit codes:
 pub(crate) enum Command {
     /// Find leaks, double frees, uses after free and their like in a program
     Check(CheckArgs),
+    /// Repair what `check` finds, with patches that are proved before they are shown
+    Fix(FixArgs),
     /// Record the compilers and linkers of a build, for `check` to use
     Capture(CaptureArgs),
     /// Explain a rule, or a finding of the last `check`
@@ -107,6 +109,42 @@ pub(crate) enum Format {
     Codeclimate,
     /// A folder of pages, with -o FOLDER
     Html,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FixArgs {
+    /// Folders with a compile_commands.json (there, in build/ or above), compile databases, or .c files
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Write the patched files
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// Make one git commit for each finding that is repaired
+    #[arg(long, conflicts_with = "apply")]
+    pub(crate) commit: bool,
+    /// Ask before each patch
+    #[arg(short, long)]
+    pub(crate) interactive: bool,
+    /// Repair only this finding; may be repeated
+    #[arg(long = "finding", value_name = "FINGERPRINT")]
+    pub(crate) findings: Vec<String>,
+    /// Run this command in a copy of the project with all patches; those that make it fail are dropped
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) validate: Option<String>,
+    /// How to say it
+    #[arg(short, long, value_enum, default_value_t = FixFormat::Text)]
+    pub(crate) format: FixFormat,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FixFormat {
+    /// A unified diff, and a line for each finding on standard error
+    Text,
+    Json,
+    /// SARIF 2.1.0 with `fixes`
+    Sarif,
 }
 
 #[derive(Debug, Args)]

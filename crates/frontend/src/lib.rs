@@ -60,6 +60,11 @@ pub fn compile_patched(
     patched::compile_patched_with(command, replaced, warnings, lowered)
 }
 
+/// The flags of a unit in clang's words, without the compiler and the source: for parsing its text.
+pub fn source_flags(command: &CompileCommand) -> Vec<String> {
+    flags::convert(command).flags
+}
+
 fn lowered(bitcode: &[u8]) -> Result<caulk_ir::Unit, String> {
     lower(bitcode).map_err(|error| error.to_string())
 }

@@ -9,12 +9,14 @@ mod capture;
 mod check;
 mod dump;
 mod explain;
+mod fix;
 mod models;
 mod shell;
 
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Check(args) => check::run(&args),
+        Command::Fix(args) => fix::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Dump(args) => dump::run(&args),

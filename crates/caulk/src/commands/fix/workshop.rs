@@ -1,0 +1,152 @@
+//! Builds patched programs for repair: clang for the units that read a patched file, then the analysis.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use caulk_analysis::Analysis;
+use caulk_base::{ContentHash, FxHashMap, Hasher};
+use caulk_checkers::Options;
+use caulk_ir::{Unit, UnitId};
+use caulk_repair::{Rebuilt, Survey, Workshop};
+use caulk_source::{FunctionSource, ParseRequest, SourceUnit};
+
+use crate::driver::Project;
+
+type Compiled = (Arc<Unit>, Vec<String>);
+
+pub(super) struct Shop<'a> {
+    project: &'a Project,
+    analysis: &'a Analysis<'a>,
+    options: Options,
+    pool: &'a rayon::ThreadPool,
+    /// Units by what their patched files contain.
+    compiled: RefCell<FxHashMap<(UnitId, ContentHash), Compiled>>,
+    parsed: RefCell<Option<(UnitId, ContentHash, SourceUnit)>>,
+}
+
+impl<'a> Shop<'a> {
+    pub(super) fn new(
+        project: &'a Project,
+        analysis: &'a Analysis<'a>,
+        options: Options,
+        pool: &'a rayon::ThreadPool,
+    ) -> Self {
+        Self { project, analysis, options, pool, compiled: RefCell::default(), parsed: RefCell::default() }
+    }
+
+    /// The unit whose own file this is, or the first that reads it.
+    fn unit_of(&self, file: &str) -> Option<UnitId> {
+        let units = &self.project.loaded.program.units;
+        units
+            .iter_ids()
+            .find(|(_, unit)| unit.source == file)
+            .or_else(|| units.iter_ids().find(|(_, unit)| reads(unit, Path::new(file))))
+            .map(|(id, _)| id)
+    }
+
+    fn compile(&self, id: UnitId, patched: &[(PathBuf, Vec<u8>)]) -> Result<Compiled, String> {
+        let unit = &self.project.loaded.program.units[id];
+        let relevant: Vec<&(PathBuf, Vec<u8>)> = patched.iter().filter(|(path, _)| reads(unit, path)).collect();
+        let key = (id, contents(relevant.iter().copied()));
+        if let Some(known) = self.compiled.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let replaced: Vec<(PathBuf, String)> =
+            relevant.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
+        let made = caulk_frontend::compile_patched(&self.project.loaded.commands[id], &replaced, true)
+            .map_err(|error| format!("the patched file does not compile: {error}"))?;
+        let warnings = made.warnings.iter().map(|line| without_place(line)).collect();
+        let made = (Arc::new(made.unit), warnings);
+        self.compiled.borrow_mut().insert(key, made.clone());
+        Ok(made)
+    }
+
+    fn with_source<T>(
+        &self,
+        id: UnitId,
+        patched: &[(PathBuf, Vec<u8>)],
+        then: impl FnOnce(&SourceUnit) -> T,
+    ) -> Result<T, String> {
+        let key = contents(patched.iter());
+        let mut parsed = self.parsed.borrow_mut();
+        let known = parsed.as_ref().is_some_and(|(unit, hash, _)| *unit == id && *hash == key);
+        if !known {
+            let command = &self.project.loaded.commands[id];
+            let request = ParseRequest {
+                file: command.file.clone(),
+                directory: command.directory.clone(),
+                flags: caulk_frontend::source_flags(command),
+                unsaved: patched.to_vec(),
+            };
+            let unit = SourceUnit::parse(&request).map_err(|error| error.to_string())?;
+            *parsed = Some((id, key, unit));
+        }
+        match parsed.as_ref() {
+            Some((_, _, unit)) => Ok(then(unit)),
+            None => Err("the file cannot be parsed".into()),
+        }
+    }
+}
+
+impl Workshop for Shop<'_> {
+    fn function_at(&self, file: &str, line: u32, patched: &[(PathBuf, Vec<u8>)]) -> Result<FunctionSource, String> {
+        let id = self.unit_of(file).ok_or("no unit of the program reads the file")?;
+        self.with_source(id, patched, |unit| unit.function_at(Path::new(file), line))?
+            .ok_or_else(|| "the function's text was not found".into())
+    }
+
+    fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
+        let program = &self.project.loaded.program;
+        let [id] = program.functions_named(name)[..] else { return None };
+        self.with_source(program.unit_of(id), patched, |unit| unit.function(name)).ok()?
+    }
+
+    fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String> {
+        let program = &self.project.loaded.program;
+        let mut replaced: Vec<(UnitId, Arc<Unit>)> = Vec::new();
+        let mut warnings_before = Vec::new();
+        let mut warnings_after = Vec::new();
+        for (id, unit) in program.units.iter_ids() {
+            if patched.iter().any(|(path, _)| reads(unit, path)) {
+                let (made, warnings) = self.compile(id, patched)?;
+                warnings_after.extend(warnings);
+                warnings_before.extend(self.compile(id, &[])?.1);
+                replaced.push((id, made));
+            }
+        }
+        let program = caulk_frontend::relink(program, &replaced);
+        let (models, base, options) = (&self.project.config.models, self.analysis, self.options);
+        let survey = self.pool.install(|| {
+            let analysis = caulk_analysis::reanalyse(base, &program, models, options.limits);
+            let findings = caulk_checkers::findings_of(&analysis, &options);
+            Survey::of(&analysis, findings.findings)
+        });
+        Ok(Rebuilt { survey, warnings_before, warnings_after })
+    }
+}
+
+fn reads(unit: &Unit, file: &Path) -> bool {
+    Path::new(&unit.source) == file || unit.files.iter().any(|name| Path::new(name) == file)
+}
+
+fn contents<'a>(files: impl Iterator<Item = &'a (PathBuf, Vec<u8>)>) -> ContentHash {
+    let mut hasher = Hasher::new();
+    for (path, bytes) in files {
+        hasher.field(path.as_os_str().as_encoded_bytes()).field(bytes);
+    }
+    hasher.finish()
+}
+
+/// The file as text of the same length: bytes of another encoding stand in comments and literals.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '?' }).collect(),
+    }
+}
+
+/// `file:3:4: warning: text` without the place, which moves.
+fn without_place(line: &str) -> String {
+    line.split_once(" warning: ").map_or(line, |parts| parts.1).to_owned()
+}

@@ -1,0 +1,170 @@
+//! The proof: a program before and after a candidate, compared.
+//!
+//! # Invariants
+//! - Anything that is not shown is a reason to say no. The reason is told to the user.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caulk_analysis::Doubt;
+use caulk_findings::{Finding, Rule};
+
+use crate::change::{Change, Expect};
+use crate::survey::Survey;
+use crate::workshop::Rebuilt;
+
+/// Shows that the candidate repairs `finding` and hurts nothing, or says what is missing.
+pub fn prove(
+    before: &Survey,
+    after: &Rebuilt,
+    finding: &Finding,
+    change: &Change,
+    expect: Expect,
+) -> Result<Vec<String>, String> {
+    warnings(after)?;
+    let survey = &after.survey;
+    gone(before, survey, finding, change)?;
+    suspicions(before, survey)?;
+    effects(before, survey)?;
+    let released = releases(before, survey, change, expect, finding)?;
+    if expect.releases && released == 0 {
+        return Err("the new release is not reached, or not seen as one".into());
+    }
+    let mut why = Vec::new();
+    if released > 0 {
+        why.push("on every path to the new release the pointer is null or the only reference to a live block".into());
+    }
+    why.push("the patched program compiles without a new warning and was analysed again as a whole".into());
+    why.push("no other finding appeared, and no caller sees a difference in what is released or kept".into());
+    Ok(why)
+}
+
+fn warnings(after: &Rebuilt) -> Result<(), String> {
+    let mut known = count(after.warnings_before.iter());
+    for warning in &after.warnings_after {
+        match known.get_mut(warning) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => return Err(format!("the compiler would warn: {warning}")),
+        }
+    }
+    Ok(())
+}
+
+/// The identity of a finding without lines.
+fn identity(finding: &Finding) -> (Rule, &str, &str, &str, &str) {
+    (finding.rule, &finding.source.file, &finding.source.function, &finding.sink.function, &finding.object)
+}
+
+fn count<T: Ord>(all: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut counts = BTreeMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
+    }
+    counts
+}
+
+fn gone(before: &Survey, after: &Survey, finding: &Finding, change: &Change) -> Result<(), String> {
+    let old = count(before.findings.iter().map(identity));
+    let new = count(after.findings.iter().map(identity));
+    for found in &after.findings {
+        let key = identity(found);
+        if new[&key] > old.get(&key).copied().unwrap_or(0) {
+            return Err(format!("it would cause another error: {}", found.message));
+        }
+    }
+    let key = identity(finding);
+    if new.get(&key).copied().unwrap_or(0) >= old.get(&key).copied().unwrap_or(0) {
+        return Err("the error would remain".into());
+    }
+    let moved = |place: &caulk_findings::Place| {
+        if std::path::Path::new(&place.file) == change.file {
+            change.position(place.line, place.column)
+        } else {
+            (place.line, place.column)
+        }
+    };
+    let (source, sink) = (moved(&finding.source), moved(&finding.sink));
+    let same = |found: &&Finding| {
+        found.rule == finding.rule
+            && (found.source.line, found.source.column) == source
+            && (found.sink.line, found.sink.column) == sink
+            && found.sink.file == finding.sink.file
+    };
+    match after.findings.iter().find(same) {
+        Some(_) => Err("the error would remain".into()),
+        None => Ok(()),
+    }
+}
+
+fn suspicions(before: &Survey, after: &Survey) -> Result<(), String> {
+    for (key, number) in &after.suspicions {
+        if *number > before.suspicions.get(key).copied().unwrap_or(0) {
+            return Err(format!("it may cause another error in `{}`", key.0));
+        }
+    }
+    Ok(())
+}
+
+fn effects(before: &Survey, after: &Survey) -> Result<(), String> {
+    let none = BTreeSet::new();
+    for (key, effects) in &after.effects {
+        let old = before.effects.get(key).unwrap_or(&none);
+        if let Some(new) = effects.difference(old).next() {
+            return Err(format!("callers of `{}` would see a difference: it {new}", key.1));
+        }
+    }
+    match after.degraded.difference(&before.degraded).next() {
+        Some(key) => Err(format!("`{}` becomes too large to be proved", key.1)),
+        None => Ok(()),
+    }
+}
+
+/// The number of releases in new text; none of them, and none of the old ones, may have a new doubt.
+fn releases(
+    before: &Survey,
+    after: &Survey,
+    change: &Change,
+    expect: Expect,
+    finding: &Finding,
+) -> Result<usize, String> {
+    let mut old: BTreeMap<(u32, u32), &BTreeSet<Doubt>> = BTreeMap::new();
+    let here = |file: &str| std::path::Path::new(file) == change.file;
+    for (spot, doubts) in before.releases.iter().filter(|entry| here(&entry.0.file)) {
+        old.insert(change.position(spot.line, spot.column), doubts);
+    }
+    let mut released = 0;
+    for (spot, doubts) in &after.releases {
+        if !here(&spot.file) {
+            continue;
+        }
+        if change.is_new(spot.line, spot.column) {
+            released += 1;
+            for doubt in doubts {
+                if *doubt == Doubt::StillReferenced && expect.overwrites {
+                    continue;
+                }
+                return Err(say(*doubt, finding));
+            }
+        } else if let Some(known) = old.get(&(spot.line, spot.column)) {
+            if let Some(doubt) = doubts.difference(known).next() {
+                return Err(say(*doubt, finding));
+            }
+        } else if let Some(doubt) = doubts.iter().next() {
+            return Err(say(*doubt, finding));
+        }
+    }
+    Ok(released)
+}
+
+fn say(doubt: Doubt, finding: &Finding) -> String {
+    match doubt {
+        Doubt::Escaped => "somebody whose code is not known may still hold the pointer".into(),
+        Doubt::Lent => match finding.assumptions.first().and_then(|text| text.split('`').nth(1)) {
+            Some(name) => format!("`{name}` may keep the pointer"),
+            None => "a function whose code is not known may keep the pointer".into(),
+        },
+        Doubt::MayBeReleased => "on some path it is already released there".into(),
+        Doubt::NotOurs => "on some path the pointer there is not a block of this function".into(),
+        Doubt::StillReferenced => "on some path the block is still in use elsewhere".into(),
+        Doubt::Blurred => "it is not certain which block the pointer means there".into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! What is not to be repaired, however safe a patch would be.
+
+use caulk_findings::{Finding, Rule};
+use caulk_source::FunctionSource;
+
+use crate::target::Target;
+
+const MEANT: &[&str] = &[
+    "intention",
+    "deliberate",
+    "on purpose",
+    "by design",
+    "never free",
+    "never be free",
+    "never releas",
+    "not freed",
+    "don't free",
+    "do not free",
+    "must not be freed",
+    "not be freed",
+    "ok to leak",
+    "fine to leak",
+    "okay to leak",
+    "leak is ok",
+    "leak is fine",
+    "leak is harmless",
+    "we leak",
+    "leak it",
+    "leak this",
+    "let it leak",
+    "meant to leak",
+    "leaked on",
+    "lives until exit",
+    "lives forever",
+    "kept until",
+    "kept open",
+    "keep it open",
+    "stays open",
+];
+
+const LOCKING: &[&str] = &["flock", "lockf"];
+const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
+
+/// The reason, for the user.
+pub fn reason(target: &Target<'_>) -> Option<String> {
+    let Target { finding, function, .. } = target;
+    if finding.rule == Rule::LeakAtExit {
+        return Some("the process ends here, and the system takes everything back".into());
+    }
+    if says_meant(target) {
+        return Some("a comment says that it is meant".into());
+    }
+    if finding.rule == Rule::ResourceLeak {
+        if holds_lock(target) {
+            return Some("a lock is held through it".into());
+        }
+        if standard_stream(finding, function) {
+            return Some("it is a stream over a standard descriptor".into());
+        }
+    }
+    None
+}
+
+fn says_meant(target: &Target<'_>) -> bool {
+    let function = &target.function;
+    let places = target.source.into_iter().chain(target.sink).collect::<Vec<_>>();
+    let comments = places.iter().flat_map(|stmt| {
+        let span = function.stmt(*stmt).span;
+        function.comment_near(span.start)
+    });
+    comments.map(|comment| comment.to_ascii_lowercase()).any(|comment| MEANT.iter().any(|word| comment.contains(word)))
+}
+
+fn holds_lock(target: &Target<'_>) -> bool {
+    let Some(name) = &target.name else { return false };
+    if name.to_ascii_lowercase().contains("lock") {
+        return true;
+    }
+    let function = &target.function;
+    function.calls.iter().any(|call| {
+        let on_it = call.args.first().is_some_and(|arg| function.text(arg.span).contains(name.as_str()));
+        let locks = LOCKING.contains(&call.callee.as_str())
+            || call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"));
+        on_it && locks
+    })
+}
+
+fn standard_stream(finding: &Finding, function: &FunctionSource) -> bool {
+    let calls = function.calls_at(finding.source.line, finding.source.column);
+    calls.iter().map(|id| &function.calls[*id]).any(|call| {
+        matches!(call.callee.as_str(), "fdopen" | "fdopendir" | "gzdopen")
+            && call.args.first().is_some_and(|arg| {
+                let text = function.text(arg.span);
+                matches!(text.trim(), "0" | "1" | "2") || STANDARD.iter().any(|name| text.contains(name))
+            })
+    })
+}

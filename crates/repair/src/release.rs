@@ -1,0 +1,75 @@
+//! Which call releases a block here: what the author already calls, the program's own destructor, the family's.
+
+use caulk_source::FunctionSource;
+
+use crate::survey::Survey;
+use crate::target::{Target, root};
+
+/// Calls, as statements, that would release `expression` at `offset`, best first.
+pub fn calls(target: &Target<'_>, survey: &Survey, expression: &str, offset: usize) -> Vec<String> {
+    let function = &target.function;
+    let mut found: Vec<String> = Vec::new();
+    let mut push = |text: String| {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    };
+    for (callee, id) in function.releases_of(expression) {
+        let call = &function.calls[id];
+        if call.args.len() == 1
+            && is_release(function, survey, call.span.start)
+            && function.callable_at(&callee, offset)
+        {
+            push(format!("{callee}({expression});"));
+        }
+    }
+    for callee in destructors(function, survey, expression, offset) {
+        push(format!("{callee}({expression});"));
+    }
+    let family = &target.finding.release;
+    if takes_one(function, family) && function.callable_at(family, offset) {
+        if is_const(function, expression, offset) {
+            push(format!("{family}((void *){expression});"));
+        } else {
+            push(format!("{family}({expression});"));
+        }
+    }
+    found
+}
+
+/// Whether the call that starts at an offset releases something, as the analysis sees it.
+pub fn is_release(function: &FunctionSource, survey: &Survey, offset: usize) -> bool {
+    let (line, column) = function.file.position_of(offset);
+    survey.release_at(&function.file.path.display().to_string(), line, column).is_some()
+}
+
+fn takes_one(function: &FunctionSource, name: &str) -> bool {
+    function.names.top_level.get(name).is_none_or(|found| found.is_function && !found.type_name.contains(','))
+}
+
+fn is_const(function: &FunctionSource, expression: &str, offset: usize) -> bool {
+    expression == root(expression)
+        && function
+            .variable_at(expression, offset)
+            .is_some_and(|decl| function.decls[decl].canonical_type.starts_with("const "))
+}
+
+/// Functions of the program that release exactly this type.
+fn destructors(function: &FunctionSource, survey: &Survey, expression: &str, offset: usize) -> Vec<String> {
+    if expression != root(expression) {
+        return Vec::new();
+    }
+    let Some(decl) = function.variable_at(expression, offset) else { return Vec::new() };
+    let decl = &function.decls[decl];
+    if matches!(decl.canonical_type.as_str(), "char *" | "void *" | "unsigned char *" | "int") {
+        return Vec::new();
+    }
+    let wanted = [format!("({})", decl.type_name), format!("({})", decl.canonical_type)];
+    let fits = |name: &&String| {
+        function.names.top_level.get(*name).is_some_and(|found| {
+            found.is_function && wanted.iter().any(|params| found.type_name.ends_with(params.as_str()))
+        }) && **name != function.name
+            && function.callable_at(name, offset)
+    };
+    survey.destructors.iter().filter(fits).cloned().collect()
+}

@@ -1,0 +1,259 @@
+//! All findings, one after another, each on the text that the patches before it left.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use caulk_findings::{Edit, Finding, Patch, PatchStatus};
+use caulk_source::{EditSet, unified_diff};
+
+use crate::change::{Candidate, Change};
+use crate::proof;
+use crate::refuse;
+use crate::strategies::{self, Bench};
+use crate::survey::Survey;
+use crate::target::Target;
+use crate::workshop::Workshop;
+
+/// The answer to one finding.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub finding: Finding,
+    pub patch: Patch,
+    /// The file after this patch and those before it; `None` if refused, or if another patch took care of it.
+    pub after: Option<(PathBuf, Vec<u8>)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Repaired {
+    /// In the order in which patches build upon each other; what was refused comes last.
+    pub done: Vec<Done>,
+    /// Files as they were, and as all patches together leave them.
+    pub files: Vec<(PathBuf, Vec<u8>, Vec<u8>)>,
+}
+
+/// Repairs what `wanted` asks for.
+pub fn repair(
+    workshop: &dyn Workshop,
+    survey: Survey,
+    root: &Path,
+    wanted: &dyn Fn(&Finding) -> bool,
+    accept: &mut dyn FnMut(&Finding, &Patch) -> bool,
+) -> Repaired {
+    let mut session = Session {
+        workshop,
+        root,
+        first: survey.findings.iter().filter(|finding| wanted(finding)).cloned().collect(),
+        survey,
+        originals: BTreeMap::new(),
+        patched: Vec::new(),
+        done: Vec::new(),
+        reasons: BTreeMap::new(),
+        declined: Vec::new(),
+    };
+    while session.round(wanted, accept) {}
+    session.finish(wanted)
+}
+
+type Identity = (String, String, String, String, usize);
+
+struct Session<'a> {
+    workshop: &'a dyn Workshop,
+    root: &'a Path,
+    first: Vec<Finding>,
+    survey: Survey,
+    originals: BTreeMap<PathBuf, Vec<u8>>,
+    patched: Vec<(PathBuf, Vec<u8>)>,
+    done: Vec<Done>,
+    /// Why the findings that are left were refused, by identity.
+    reasons: BTreeMap<Identity, String>,
+    /// Diffs that the user does not want.
+    declined: Vec<String>,
+}
+
+impl Session<'_> {
+    /// Tries the findings that are left; true as soon as one was repaired, because all places moved.
+    fn round(&mut self, wanted: &dyn Fn(&Finding) -> bool, accept: &mut dyn FnMut(&Finding, &Patch) -> bool) -> bool {
+        self.reasons.clear();
+        let findings = self.survey.findings.clone();
+        let keys = identities(&findings);
+        for (finding, key) in findings.iter().zip(keys) {
+            if !wanted(finding) {
+                continue;
+            }
+            match self.one(finding, accept) {
+                Ok(()) => return true,
+                Err(reason) => {
+                    self.reasons.insert(key, reason);
+                }
+            }
+        }
+        false
+    }
+
+    fn one(&mut self, finding: &Finding, accept: &mut dyn FnMut(&Finding, &Patch) -> bool) -> Result<(), String> {
+        let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
+        if function.file.has_line_directives() {
+            return Err("the file is generated; its source must be changed instead".into());
+        }
+        let target = Target::new(finding, function);
+        if let Some(reason) = refuse::reason(&target) {
+            return Err(reason);
+        }
+        let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };
+        let proposals = strategies::propose(&bench);
+        let mut reason: Option<String> = None;
+        let candidates = proposals.candidates;
+        for candidate in candidates {
+            match self.attempt(finding, &candidate, accept) {
+                Ok(()) => return Ok(()),
+                Err(why) => {
+                    if reason.as_ref().is_none_or(|known| rank(&why) > rank(known)) {
+                        reason = Some(why);
+                    }
+                }
+            }
+        }
+        if finding.source.in_macro {
+            return Err("the allocation is in the body of a macro".into());
+        }
+        Err(reason
+            .or_else(|| proposals.refusals.into_iter().next())
+            .unwrap_or_else(|| "no place was found where it could be released".into()))
+    }
+
+    fn attempt(
+        &mut self,
+        finding: &Finding,
+        candidate: &Candidate,
+        accept: &mut dyn FnMut(&Finding, &Patch) -> bool,
+    ) -> Result<(), String> {
+        let before = match self.patched.iter().find(|(path, _)| *path == candidate.file) {
+            Some((_, bytes)) => bytes.clone(),
+            None => std::fs::read(&candidate.file)
+                .map_err(|error| format!("cannot read {}: {error}", candidate.file.display()))?,
+        };
+        let change = Change::new(candidate.file.clone(), before.clone(), &candidate.edits)?;
+        if change.is_empty() {
+            return Err("nothing would change".into());
+        }
+        let mut patched = self.patched.clone();
+        match patched.iter_mut().find(|(path, _)| *path == candidate.file) {
+            Some(entry) => entry.1.clone_from(&change.after.bytes),
+            None => patched.push((candidate.file.clone(), change.after.bytes.clone())),
+        }
+        let rebuilt = self.workshop.rebuild(&patched)?;
+        let mut why = proof::prove(&self.survey, &rebuilt, finding, &change, candidate.expect)?;
+        why.splice(0..0, candidate.why.iter().cloned());
+        let patch = self.patch(finding, candidate, &change, why);
+        if self.declined.contains(&patch.diff) {
+            return Err("declined".into());
+        }
+        if !accept(finding, &patch) {
+            self.declined.push(patch.diff);
+            return Err("declined".into());
+        }
+        self.originals.entry(candidate.file.clone()).or_insert(before);
+        self.survey = rebuilt.survey;
+        self.patched = patched;
+        let after = Some((candidate.file.clone(), change.after.bytes));
+        self.done.push(Done { finding: finding.clone(), patch, after });
+        Ok(())
+    }
+
+    fn patch(&self, finding: &Finding, candidate: &Candidate, change: &Change, why_safe: Vec<String>) -> Patch {
+        let path = candidate.file.strip_prefix(self.root).unwrap_or(&candidate.file).display().to_string();
+        let diff = unified_diff(&path, &change.before.bytes, &change.after.bytes);
+        Patch {
+            fingerprint: finding.fingerprint.clone(),
+            status: PatchStatus::Fixed,
+            strategy: candidate.strategy.to_owned(),
+            title: candidate.title.clone(),
+            why_safe,
+            diff: String::from_utf8_lossy(&diff).into_owned(),
+            edits: edits(&candidate.edits, change),
+        }
+    }
+
+    fn finish(self, wanted: &dyn Fn(&Finding) -> bool) -> Repaired {
+        let mut done = self.done;
+        let left: Vec<Finding> = self.survey.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
+        for (finding, key) in left.iter().zip(identities(&left)) {
+            let reason = self.reasons.get(&key).cloned().unwrap_or_else(|| "no safe patch was found".into());
+            let patch = Patch::refused(finding.fingerprint.clone(), reason);
+            done.push(Done { finding: finding.clone(), patch, after: None });
+        }
+        // What another finding's patch repaired as well has no patch of its own.
+        let repaired: Vec<(Finding, Patch)> = done
+            .iter()
+            .filter(|one| one.patch.is_fixed())
+            .map(|one| (one.finding.clone(), one.patch.clone()))
+            .collect();
+        for finding in &self.first {
+            let known = |one: &Done| one.finding.fingerprint == finding.fingerprint;
+            if done.iter().any(known) {
+                continue;
+            }
+            if let Some((_, patch)) = repaired.iter().find(|(other, _)| other.sink.function == finding.sink.function) {
+                let mut patch = patch.clone();
+                patch.fingerprint = finding.fingerprint.clone();
+                patch.title = format!("{} (the same patch)", patch.title);
+                done.push(Done { finding: finding.clone(), patch, after: None });
+            }
+        }
+        let patched: BTreeMap<PathBuf, Vec<u8>> = self.patched.into_iter().collect();
+        let files = self
+            .originals
+            .into_iter()
+            .filter_map(|(path, old)| patched.get(&path).map(|new| (path.clone(), old, new.clone())))
+            .collect();
+        Repaired { done, files }
+    }
+}
+
+/// Line-free identities, numbered among equals.
+fn identities(findings: &[Finding]) -> Vec<Identity> {
+    let mut seen: BTreeMap<(String, String, String, String), usize> = BTreeMap::new();
+    let key = |finding: &Finding| {
+        let rule = finding.rule.id().to_owned();
+        (rule, finding.sink.file.clone(), finding.sink.function.clone(), finding.object.clone())
+    };
+    let number = |finding: &Finding| {
+        let key = key(finding);
+        let count = seen.entry(key.clone()).or_default();
+        *count += 1;
+        (key.0, key.1, key.2, key.3, *count)
+    };
+    findings.iter().map(number).collect()
+}
+
+/// Which of two reasons tells the user more.
+fn rank(reason: &str) -> u8 {
+    match reason {
+        _ if reason.contains("may keep the pointer") => 5,
+        _ if reason.contains("still hold") || reason.contains("still in use") => 4,
+        _ if reason.starts_with("on some path") || reason.contains("not certain") => 3,
+        _ if reason.contains("another error") => 2,
+        _ => 1,
+    }
+}
+
+fn edits(set: &EditSet, change: &Change) -> Vec<Edit> {
+    let file = change.file.display().to_string();
+    let mut edits: Vec<Edit> = Vec::new();
+    for edit in set.edits() {
+        let (start_line, start_column) = change.before.position_of(edit.span.start);
+        let (end_line, end_column) = change.before.position_of(edit.span.end);
+        edits.push(Edit {
+            file: file.clone(),
+            start: edit.span.start as u64,
+            end: edit.span.end as u64,
+            start_line,
+            start_column,
+            end_line,
+            end_column,
+            replacement: String::from_utf8_lossy(&edit.text).into_owned(),
+        });
+    }
+    edits.sort_by_key(|edit| (edit.start, edit.end));
+    edits
+}

@@ -1,0 +1,94 @@
+//! A release right before the statement that leaves: `return`, `goto`, `break`, `continue`, or a macro that does.
+
+use caulk_source::{Origin, Placement, Snippet, StmtKind};
+
+use super::{Bench, Proposals};
+use crate::change::Candidate;
+use crate::target::root;
+
+pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    let Some(sink) = target.sink else { return };
+    let stmt = function.stmt(sink);
+    if let Origin::WholeMacro(id) = stmt.origin {
+        before_macro(bench, all, id);
+        return;
+    }
+    if !bench.is_jump(sink) {
+        return;
+    }
+    for (holder, call) in bench.releases_at(stmt.span.start) {
+        let code = Snippet::line(call.clone());
+        let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
+        let StmtKind::Return { value: Some(value) } = stmt.kind else {
+            let made = function.insert_before(sink, &code);
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits));
+            continue;
+        };
+        let text = function.text(value);
+        let looks = function.file.mentions(value, root(&holder)) || text.contains(['(', '*', '[', '>', '.']);
+        if looks {
+            let name = function.fresh_name("result");
+            let made = function.return_through_temp(sink, &name, &code, Placement::Auto);
+            let title = format!("keep the result, release `{holder}`, then return");
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title, edits));
+        } else {
+            let made = function.insert_before(sink, &code);
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits));
+        }
+    }
+}
+
+fn what(kind: &StmtKind) -> &'static str {
+    match kind {
+        StmtKind::Goto { .. } => "`goto`",
+        StmtKind::Break => "`break`",
+        StmtKind::Continue => "`continue`",
+        _ => "return",
+    }
+}
+
+/// The macro stays as it is: the block is released before it, under the condition that one of its arguments is.
+fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroId) {
+    let function = &bench.target.function;
+    let Some(sink) = bench.target.sink else { return };
+    let used = &function.macros[id];
+    for (holder, call) in bench.releases_at(function.stmt(sink).span.start) {
+        let title = || format!("release `{holder}` where `{}` leaves", used.name);
+        for argument in &used.args {
+            let text = function.text(*argument);
+            if !is_pure(&text) {
+                continue;
+            }
+            for condition in [format!("if (!({text}))"), format!("if ({text})")] {
+                let code = Snippet::lines([condition, format!("\t{call}")]);
+                let made = function.insert_before(sink, &code);
+                all.add(made, |edits| Candidate::new(function, "release-before-macro-exit", title(), edits));
+            }
+        }
+        // A macro that always leaves.
+        let made = function.insert_before(sink, &Snippet::line(call.clone()));
+        all.add(made, |edits| Candidate::new(function, "release-before-macro-exit", title(), edits));
+    }
+}
+
+/// Can be evaluated twice: no call, no assignment, no literal text.
+fn is_pure(text: &str) -> bool {
+    let plain = text.replace("==", " ").replace("!=", " ").replace("<=", " ").replace(">=", " ");
+    let bytes = plain.as_bytes();
+    let calls = bytes.iter().enumerate().any(|(at, byte)| {
+        *byte == b'('
+            && bytes[..at]
+                .iter()
+                .rev()
+                .find(|b| !b.is_ascii_whitespace())
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    });
+    !calls
+        && !plain.contains('=')
+        && !plain.contains("++")
+        && !plain.contains("--")
+        && !plain.contains('"')
+        && !text.trim().is_empty()
+}

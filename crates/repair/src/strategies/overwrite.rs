@@ -1,0 +1,76 @@
+//! A release before the assignment that forgets the block, and the temporary that `realloc` wants.
+
+use caulk_source::{Snippet, StmtKind, declarator};
+
+use super::{Bench, Proposals};
+use crate::change::Candidate;
+use crate::release;
+
+pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    for holder in target.holders() {
+        for assign in function.assigns.iter().filter(|assign| assign.whole && !assign.compound) {
+            if function.text(assign.lhs) != holder {
+                continue;
+            }
+            let start = function.stmt(assign.stmt).span.start;
+            if !target.reaches(&holder, start) {
+                continue;
+            }
+            let rhs = function.text(assign.rhs);
+            if rhs.starts_with("realloc(") || rhs.starts_with("reallocarray(") {
+                realloc(bench, all, assign, &holder, &rhs);
+                continue;
+            }
+            let mentioned = function.file.mentions(assign.rhs, crate::target::root(&holder)) && rhs.contains(&holder);
+            if mentioned {
+                continue;
+            }
+            for call in release::calls(target, bench.survey, &holder, start) {
+                let made = function.insert_before(assign.stmt, &Snippet::line(call));
+                let title = format!("release the old `{holder}` before it is overwritten");
+                all.add(made, |edits| Candidate::new(function, "release-before-overwrite", title, edits).overwriting());
+            }
+        }
+    }
+    owner(bench, all);
+}
+
+fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign, holder: &str, rhs: &str) {
+    let function = &bench.target.function;
+    let type_name = assign.target.map_or("void *".to_owned(), |decl| function.decls[decl].type_name.clone());
+    let name = function.fresh_name("grown");
+    let Ok(declared) = declarator(&type_name, &name) else { return };
+    let release = &bench.target.finding.release;
+    let tail = [format!("if (!{name})"), format!("\t{release}({holder});"), format!("{holder} = {name};")];
+    let title = || format!("keep the result of `realloc` apart, so that `{holder}` can be released when it fails");
+    let mut lines = vec![format!("{declared} = {rhs};")];
+    lines.extend(tail.iter().cloned());
+    let made = if function.mixes_declarations() {
+        function.replace_stmt(assign.stmt, &Snippet::lines(lines).declaring())
+    } else {
+        function.declare_in(function.enclosing_block(assign.stmt), &format!("{declared};")).and_then(|mut edits| {
+            let mut lines = vec![format!("{name} = {rhs};")];
+            lines.extend(tail.iter().cloned());
+            edits.merge(&function.replace_stmt(assign.stmt, &Snippet::lines(lines))?);
+            Ok(edits)
+        })
+    };
+    all.add(made, |edits| Candidate::new(function, "realloc-temporary", title(), edits));
+}
+
+/// The block is lost with its owner: released before the owner is, or before whatever else loses it.
+fn owner(bench: &Bench<'_>, all: &mut Proposals) {
+    let function = &bench.target.function;
+    let Some(sink) = bench.target.sink else { return };
+    if !matches!(function.stmt(sink).kind, StmtKind::Expr) {
+        return;
+    }
+    let start = function.stmt(sink).span.start;
+    for (holder, call) in bench.releases_at(start) {
+        let made = function.insert_before(sink, &Snippet::line(call));
+        let title = format!("release `{holder}` before its owner goes");
+        all.add(made, |edits| Candidate::new(function, "release-with-owner", title, edits).overwriting());
+    }
+}

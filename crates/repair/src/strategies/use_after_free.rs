@@ -1,0 +1,77 @@
+//! Uses after a release: the release moves behind the use, or the use before the release.
+//!
+//! Only the library's own release moves: what else a deallocator does must happen when it did.
+
+use caulk_findings::StepKind;
+use caulk_source::{Placement, Snippet, StmtId, StmtKind, declarator};
+
+use super::{Bench, Proposals};
+use crate::change::Candidate;
+
+pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    let finding = target.finding;
+    let Some(sink) = target.sink else { return };
+    let releases = finding.steps.iter().filter(|step| step.kind == StepKind::Release && step.depth == 0);
+    for step in releases {
+        let Some(call) = function.call_at(step.place.line, step.place.column, &finding.release) else { continue };
+        let call = &function.calls[call];
+        if call.callee != finding.release || !call.result_ignored {
+            continue;
+        }
+        let release = call.stmt;
+        let text = format!("{};", function.text(call.span));
+        let title = format!("release {} only after its last use", finding.object);
+        if let StmtKind::Return { value: Some(_) } = function.stmt(sink).kind {
+            let name = function.fresh_name("result");
+            let made = function.delete_stmt(release).and_then(|mut edits| {
+                let code = Snippet::line(text.clone());
+                edits.merge(&function.return_through_temp(sink, &name, &code, Placement::Auto)?);
+                Ok(edits)
+            });
+            all.add(made, |edits| Candidate::new(function, "use-into-temporary", title.clone(), edits));
+        }
+        if let Some(item) = item_beside(bench, sink, release)
+            && !bench.is_jump(item)
+        {
+            let made = function.delete_stmt(release).and_then(|mut edits| {
+                edits.merge(&function.insert_after(item, &Snippet::line(text.clone()))?);
+                Ok(edits)
+            });
+            all.add(made, |edits| Candidate::new(function, "move-release", title.clone(), edits));
+        }
+        use_first(bench, all, sink, release);
+    }
+}
+
+/// `free(n); n = n->next;` becomes `next = n->next; free(n); n = next;`
+fn use_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, release: StmtId) {
+    let function = &bench.target.function;
+    let Some(assign) = function.assigns.iter().find(|assign| assign.stmt == sink && assign.whole && !assign.compound)
+    else {
+        return;
+    };
+    let rhs = function.text(assign.rhs);
+    let Some(target) = assign.target else { return };
+    if !crate::target::is_plain(&rhs) {
+        return;
+    }
+    let name = function.fresh_name("next");
+    let Ok(declared) = declarator(&function.decls[target].type_name, &name) else { return };
+    let made = function.insert_before(release, &Snippet::line(format!("{declared} = {rhs};")).declaring()).and_then(
+        |mut edits| {
+            edits.merge(&function.replace_expr(assign.rhs, name.clone())?);
+            Ok(edits)
+        },
+    );
+    let title = format!("read `{rhs}` before the release");
+    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
+}
+
+/// The ancestor of `stmt` that stands in the same block as `beside`.
+fn item_beside(bench: &Bench<'_>, stmt: StmtId, beside: StmtId) -> Option<StmtId> {
+    let function = &bench.target.function;
+    let parent = function.stmt(beside).parent;
+    function.ancestors(stmt).find(|at| function.stmt(*at).parent == parent)
+}

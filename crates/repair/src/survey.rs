@@ -1,0 +1,141 @@
+//! What the analysis says about a program, in places of the source: that is all a proof compares.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caulk_analysis::{Analysis, Doubt, ObjId, Object, Off, Status, Summary, Term, TermId};
+use caulk_base::Id;
+use caulk_findings::Finding;
+use caulk_ir::{FuncId, InstId};
+
+/// A place where something happens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub function: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    pub findings: Vec<Finding>,
+    /// Calls that release, with what speaks against each.
+    pub releases: BTreeMap<Spot, BTreeSet<Doubt>>,
+    /// Errors that may happen: function and kind, as often as there are.
+    pub suspicions: BTreeMap<(String, String), usize>,
+    /// By file and function, what callers must know: inputs that are released or kept, blocks that are handed out
+    /// although they may be released.
+    pub effects: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Functions that release their first argument, and always do.
+    pub destructors: BTreeSet<String>,
+    /// Functions that were too large to tell their paths apart.
+    pub degraded: BTreeSet<(String, String)>,
+}
+
+impl Survey {
+    pub fn of(analysis: &Analysis<'_>, findings: Vec<Finding>) -> Self {
+        let mut survey = Survey { findings, ..Survey::default() };
+        let program = analysis.knowledge.program;
+        for id in program.functions.ids() {
+            let function = program.function(id);
+            let key = (program.units[program.unit_of(id)].source.clone(), function.name.clone());
+            for fact in &analysis.releases[id] {
+                survey.releases.entry(spot(analysis, id, fact.inst)).or_default().extend(fact.doubts.iter().copied());
+            }
+            let Some(summary) = analysis.knowledge.summary(id) else { continue };
+            if summary.degraded {
+                survey.degraded.insert(key.clone());
+            }
+            if releases_first(&summary) {
+                survey.destructors.insert(function.name.clone());
+            }
+            survey.effects.entry(key).or_default().extend(effects(&summary));
+        }
+        for suspicion in &analysis.suspicions {
+            let function = program.function(suspicion.function);
+            let key = (function.name.clone(), format!("{:?}", suspicion.kind));
+            *survey.suspicions.entry(key).or_default() += 1;
+        }
+        survey
+    }
+
+    /// The release call that starts at a place.
+    pub fn release_at(&self, file: &str, line: u32, column: u32) -> Option<&BTreeSet<Doubt>> {
+        self.releases
+            .iter()
+            .find(|(spot, _)| spot.file == file && spot.line == line && spot.column == column)
+            .map(|found| found.1)
+    }
+}
+
+fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
+    let program = analysis.knowledge.program;
+    let unit = &program.units[program.unit_of(id)];
+    let function = program.function(id);
+    let loc = unit.locs[function.insts[inst].loc];
+    let file = loc.file.map(|file| unit.files[file].clone()).unwrap_or_default();
+    Spot { file, line: loc.line, column: loc.column, function: function.name.clone() }
+}
+
+/// What a caller could be hurt by.
+fn effects(summary: &Summary) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for outcome in &summary.outcomes {
+        for (obj, known) in &outcome.objs {
+            let freed = known.status.may(Status::FREED);
+            let name = match &summary.objects[obj.index()] {
+                Object::Heap { .. } if freed => {
+                    all.insert("hands out what may be released".to_owned());
+                    continue;
+                }
+                Object::Heap { .. } => continue,
+                _ => object(summary, *obj),
+            };
+            if freed {
+                all.insert(format!("releases {name}"));
+            }
+            if known.escaped {
+                all.insert(format!("keeps {name}"));
+            }
+        }
+    }
+    if summary.drained {
+        all.insert("releases parts of its inputs".to_owned());
+    }
+    if summary.outcomes.is_empty() {
+        all.insert("does not return".to_owned());
+    }
+    all
+}
+
+/// Every way through releases what the first parameter points to, if it is not null.
+fn releases_first(summary: &Summary) -> bool {
+    let is_first = |obj: &ObjId| match &summary.objects[obj.index()] {
+        Object::Deref(base) => summary.terms[base.index()] == Term::Param(0),
+        _ => false,
+    };
+    !summary.degraded
+        && summary
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.objs.iter().any(|(obj, known)| is_first(obj) && known.status.must(Status::FREED)))
+}
+
+fn object(summary: &Summary, id: ObjId) -> String {
+    match &summary.objects[id.index()] {
+        Object::Deref(base) => format!("*{}", term(summary, *base)),
+        other => format!("{other:?}"),
+    }
+}
+
+fn term(summary: &Summary, id: TermId) -> String {
+    match &summary.terms[id.index()] {
+        Term::Content { obj, off: Off::At(at), .. } => format!("{}[{at}]", object(summary, *obj)),
+        Term::Content { obj, .. } => format!("{}[?]", object(summary, *obj)),
+        Term::Addr { obj, off } => format!("&{}{off:?}", object(summary, *obj)),
+        Term::Param(index) => format!("arg{index}"),
+        Term::Elem { base, .. } => format!("{}[…]", term(summary, *base)),
+        Term::Int(value) => value.to_string(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,105 @@
+//! A finding in its function's text: the expression that names the block, the statements of its source and sink.
+
+use caulk_findings::{Finding, Place};
+use caulk_source::{FunctionSource, StmtId, StmtKind};
+
+pub struct Target<'a> {
+    pub finding: &'a Finding,
+    pub function: FunctionSource,
+    /// What the programmer calls the block, where that is an expression that can be written down.
+    pub name: Option<String>,
+    pub source: Option<StmtId>,
+    pub sink: Option<StmtId>,
+}
+
+impl<'a> Target<'a> {
+    pub fn new(finding: &'a Finding, function: FunctionSource) -> Self {
+        let name = expression(&finding.object);
+        let source = place(&function, &finding.source);
+        let sink = place(&function, &finding.sink);
+        Self { finding, function, name, source, sink }
+    }
+
+    /// Names that may hold the block: its own first, then those it was copied to.
+    pub fn holders(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let function = &self.function;
+        if let Some(name) = &self.name {
+            found.push(name.clone());
+        }
+        if let Some(source) = self.source {
+            // `T *p = make();` and `p = make();` at the source itself.
+            for assign in function.assigns.iter().filter(|assign| assign.stmt == source && !assign.compound) {
+                push(&mut found, function.text(assign.lhs));
+            }
+            for decl in function.decls.iter().filter(|decl| decl.stmt == Some(source)) {
+                push(&mut found, decl.name.clone());
+            }
+        }
+        for _ in 0..2 {
+            for assign in function.assigns.iter().filter(|assign| !assign.compound) {
+                if found.contains(&function.text(assign.rhs)) {
+                    push(&mut found, function.text(assign.lhs));
+                }
+            }
+            for decl in function.decls.iter() {
+                if decl.init.is_some_and(|init| found.contains(&function.text(init))) {
+                    push(&mut found, decl.name.clone());
+                }
+            }
+        }
+        found.retain(|name| is_plain(name));
+        found
+    }
+
+    /// Whether an expression means at `offset` what it means at the source: same root variable, in scope.
+    pub fn reaches(&self, expression: &str, offset: usize) -> bool {
+        let root = root(expression);
+        let Some(here) = self.function.variable_at(root, offset) else { return false };
+        // A name that is declared twice must mean the one that the source's statement sees.
+        let twice = self.function.decls.iter().filter(|decl| decl.name == root).count() > 1;
+        match self.source {
+            Some(source) if twice => {
+                let end = self.function.stmt(source).span.end;
+                self.function.variable_at(root, end) == Some(here) || self.function.decls[here].stmt == Some(source)
+            }
+            _ => true,
+        }
+    }
+
+    /// A closing brace ends the function there.
+    pub fn sink_is_end(&self) -> bool {
+        let function = &self.function;
+        let end = function.file.line_of(function.span.end.saturating_sub(1));
+        self.finding.sink.line == end
+            && self.sink.is_none_or(|stmt| matches!(function.stmt(stmt).kind, StmtKind::Compound { .. }))
+    }
+}
+
+fn push(all: &mut Vec<String>, one: String) {
+    if !all.contains(&one) {
+        all.push(one);
+    }
+}
+
+fn place(function: &FunctionSource, place: &Place) -> Option<StmtId> {
+    function.stmt_at(place.line, place.column)
+}
+
+/// The code in a finding's name for its object: "`ctx->name`".
+fn expression(object: &str) -> Option<String> {
+    let code = object.strip_prefix('`')?.strip_suffix('`')?;
+    is_plain(code).then(|| code.to_owned())
+}
+
+/// Variables, members and dereferences: evaluated without effect, and meaning the same wherever it is written.
+pub fn is_plain(code: &str) -> bool {
+    let starts = code.trim_start_matches('*').chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    starts && code.replace("->", ".").chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '*'))
+}
+
+pub fn root(expression: &str) -> &str {
+    let code = expression.trim_start_matches('*');
+    let end = code.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(code.len());
+    &code[..end]
+}

@@ -1,0 +1,28 @@
+//! What repair needs from outside: the text of functions, and programs built from patched text.
+
+use std::path::PathBuf;
+
+use caulk_source::FunctionSource;
+
+use crate::survey::Survey;
+
+/// A program after a patch.
+#[derive(Debug)]
+pub struct Rebuilt {
+    pub survey: Survey,
+    /// Warnings of the units that were compiled again, before and after, without their positions.
+    pub warnings_before: Vec<String>,
+    pub warnings_after: Vec<String>,
+}
+
+/// Compiles and analyses. The command line provides it, because only it knows the compiler.
+pub trait Workshop {
+    /// The function at a line of a file, in the text as patched so far.
+    fn function_at(&self, file: &str, line: u32, patched: &[(PathBuf, Vec<u8>)]) -> Result<FunctionSource, String>;
+
+    /// The definition of a function of the program.
+    fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource>;
+
+    /// The program with these files replaced, or why there is none.
+    fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String>;
+}
