@@ -62,10 +62,20 @@ impl Engine<'_> {
                 self.escape(&mut state, arg);
             }
         }
+        if summary.degraded {
+            // Its paths were not told apart: what one of them keeps, all may keep.
+            for &arg in &args {
+                self.escape(&mut state, arg);
+            }
+        }
+        let ignored = inst.result.is_some_and(|result| !self.used.contains(&result));
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
         for (number, outcome) in summary.outcomes.iter().enumerate() {
+            if ignored && many && tells_of_another(summary, outcome) {
+                continue;
+            }
             let mut next = state.clone();
             if many {
                 next.record(Event::Outcome { inst: id, outcome: number as u32 });
@@ -256,6 +266,7 @@ impl Engine<'_> {
             }
         }
         state.env.retain(|entry| entry.0.0 < u32::MAX / 2);
+        self.leave_with_owner(&mut state, result, id);
         if let (Some(term), Some(original)) = (result, outcome.result) {
             for &(fact, lo, hi, ref not) in &outcome.ranges {
                 if fact == original
@@ -275,6 +286,38 @@ impl Engine<'_> {
         }
         self.collect_within(&mut state, id);
         Some(state)
+    }
+
+    /// New blocks that the callee put into a structure of ours, and neither returned nor stored through the
+    /// address of a local: they belong to that structure, whose own functions will release them.
+    fn leave_with_owner(&mut self, state: &mut State, result: Option<TermId>, id: InstId) {
+        let is_new = |engine: &Self, obj: ObjId| matches!(engine.terms.object(obj), Object::Heap { site, older: false, .. } if *site == id);
+        if !state.objs.iter().any(|(obj, known)| !known.escaped && is_new(self, *obj)) {
+            return;
+        }
+        let mut roots: Vec<TermId> = result.into_iter().collect();
+        for ((obj, _), cell) in &state.cells {
+            let ours = match self.terms.object(*obj) {
+                Object::Stack(_) => true,
+                Object::Heap { site, .. } => *site != id && state.obj(*obj).is_some_and(|known| !known.escaped),
+                _ => false,
+            };
+            if ours {
+                roots.push(cell.term);
+            }
+        }
+        let reached = self.reachable(state, roots);
+        let left: Vec<ObjId> = state
+            .objs
+            .iter()
+            .filter(|(obj, known)| !known.escaped && is_new(self, *obj) && !reached.contains(obj))
+            .map(|entry| entry.0)
+            .collect();
+        for obj in left {
+            if let Some(known) = state.obj_mut(obj) {
+                known.escaped = true;
+            }
+        }
     }
 
     fn assume_range(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64], id: InstId) -> bool {
@@ -421,6 +464,16 @@ impl Engine<'_> {
             _ => self.terms.content(obj, off, epoch),
         }
     }
+}
+
+/// An insertion that returns the element which was there already: whoever ignores that result has made
+/// sure that there is none.
+fn tells_of_another(summary: &Summary, outcome: &Outcome) -> bool {
+    let null = |outcome: &Outcome| outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0));
+    let other = outcome
+        .result
+        .is_some_and(|term| matches!(summary.terms[term.index()], Term::Sym { .. } | Term::Content { .. }));
+    other && outcome.writes.is_empty() && summary.outcomes.iter().any(|one| null(one) && !one.writes.is_empty())
 }
 
 impl Translation<'_> {

@@ -18,7 +18,7 @@ use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
 use crate::state::State;
 use crate::summary::Summary;
-use crate::term::{TermId, Terms};
+use crate::term::{Off, Term, TermId, Terms};
 use crate::whole::Knowledge;
 
 /// How much work one function may cost before precision is traded for time.
@@ -42,7 +42,16 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { fine_states: 8, coarse_states: 16, visits: 4_000, work: 40_000, outcomes: 6, rounds: 24, cells: 96, terms: 100_000 }
+        Self {
+            fine_states: 8,
+            coarse_states: 16,
+            visits: 4_000,
+            work: 40_000,
+            outcomes: 8,
+            rounds: 24,
+            cells: 96,
+            terms: 100_000,
+        }
     }
 }
 
@@ -78,6 +87,8 @@ pub(crate) struct Engine<'a> {
     pub limits: Limits,
     /// Values that some source variable holds.
     pub bound: FxHashSet<ValueId>,
+    /// Values that some instruction reads.
+    pub used: FxHashSet<ValueId>,
     /// Values that are written to memory or come together with others.
     pub stored: FxHashSet<ValueId>,
     /// `main`: what is lost when it returns is lost at exit.
@@ -95,6 +106,8 @@ pub(crate) struct Engine<'a> {
     pub calls_unknown: bool,
     pub degraded: bool,
     pub work: usize,
+    /// Objects that some variable held at some time.
+    pub ever_bound: FxHashSet<ObjId>,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forget_variables: bool,
     /// The block that is being run.
@@ -108,7 +121,13 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
     let function = program.function(id);
     let mut bound = FxHashSet::default();
     let mut stored = FxHashSet::default();
+    let mut used = FxHashSet::default();
     for inst in function.insts.iter() {
+        if !matches!(inst.op, Op::Bind { .. }) {
+            cfg::for_each_operand(&inst.op, |value| {
+                used.insert(value);
+            });
+        }
         match &inst.op {
             Op::Bind { value, .. } => {
                 bound.insert(*value);
@@ -132,6 +151,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         memory: knowledge.memory,
         limits,
         bound,
+        used,
         stored,
         ends_program: function.name == "main",
         incidents: BTreeMap::new(),
@@ -144,6 +164,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         calls_unknown: false,
         degraded: false,
         work: 0,
+        ever_bound: FxHashSet::default(),
         forget_variables: false,
         block: BlockId(0),
         return_at: None,
@@ -165,7 +186,9 @@ impl Engine<'_> {
         let mut rounds: FxHashMap<BlockId, usize> = FxHashMap::default();
         while let Some(((_, block), arrived)) = pending.pop_first() {
             visits += 1;
-            if (visits > self.limits.visits || self.work > self.limits.work || self.terms.len() > self.limits.terms) && !self.degraded {
+            if (visits > self.limits.visits || self.work > self.limits.work || self.terms.len() > self.limits.terms)
+                && !self.degraded
+            {
                 self.degraded = true;
             }
             let loop_head = self.cfg.loop_head[block];
@@ -309,7 +332,7 @@ impl Engine<'_> {
         }
         let mut changed: Vec<ObjId> = Vec::new();
         state.cells.retain(|((obj, _), cell)| {
-            let keep = !self.terms.mentions(cell.term).is_empty();
+            let keep = self.terms.is_held_by_name(cell.term);
             if !keep && changed.last() != Some(obj) {
                 changed.push(*obj);
             }
@@ -366,7 +389,8 @@ impl Engine<'_> {
     pub(crate) fn exit(&mut self, mut state: State, result: Option<TermId>, at: InstId) {
         let at = self.return_at.unwrap_or(at);
         if let Some(term) = result
-            && let Some((obj, _)) = self.terms.pointee(term)
+            && self.function.ret == caulk_ir::Ty::Ptr
+            && let Some((obj, Off::At(_) | Off::Elem(..))) = self.terms.pointee(term)
             && let Some(known) = state.obj(obj).copied()
             && known.status.without(Status::FAILED) == Status::FREED
             && !self.models.families[known.family].is_integer
@@ -376,6 +400,19 @@ impl Engine<'_> {
         self.collect(&mut state, None, Some(result));
         self.report_lost(&mut state, at, Loss::Return, |_, _, _| true);
         self.exits.push(Exit { state, result });
+    }
+
+    /// Is the object the same one each time its name comes up?
+    fn is_certain(&self, obj: ObjId) -> bool {
+        let Object::Deref(base) = *self.terms.object(obj) else { return true };
+        !self.terms.contains(base, &mut |part, _| match part {
+            Term::Content { off, epoch, obj } => {
+                *epoch != 0 || !matches!(off, Off::At(_)) || matches!(self.terms.object(*obj), Object::Stack(_))
+            }
+            Term::Pure { .. } | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
+            Term::Sym { site, .. } => *site >= merge::BLOCK_SITE,
+            _ => false,
+        })
     }
 
     pub(crate) fn report(
@@ -388,7 +425,9 @@ impl Engine<'_> {
         loss: Option<Loss>,
     ) {
         let known = state.obj(obj);
-        if self.degraded && known.is_some_and(|k| k.status.0.count_ones() > 1) {
+        // Where everything was merged, or the object has no certain name, an error is only a suspicion.
+        if self.degraded || !self.is_certain(obj) {
+            self.suspicions.insert((at, kind));
             return;
         }
         let subject = match *self.terms.object(obj) {

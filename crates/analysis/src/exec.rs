@@ -246,6 +246,8 @@ impl Engine<'_> {
                 self.set(state, inst, term);
             }
             Op::Bind { var, value } => {
+                let term = self.operand(state, *value);
+                self.ever_bound.extend(self.terms.mentions(term).to_vec());
                 // A phi only says which assignment came through; it is none itself.
                 let merged = matches!(self.function.values[*value].kind, ValueKind::Inst(inst) if matches!(self.function.insts[inst].op, Op::Phi { .. }));
                 if !merged {
@@ -362,6 +364,10 @@ impl Engine<'_> {
             self.escape(state, term);
             return;
         };
+        if matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..)) {
+            // One of several places: nobody can say who holds it from now on.
+            self.escape(state, term);
+        }
         let overwrites = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_ok_and(|at| {
             let old = state.cells[at].1.term;
             !self.terms.mentions(old).is_empty() || matches!(self.terms.get(old), Term::Content { .. } | Term::Param(_))

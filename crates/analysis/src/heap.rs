@@ -238,6 +238,26 @@ impl Engine<'_> {
     /// Someone we cannot see may keep the value, and everything reachable from it.
     pub(crate) fn escape(&mut self, state: &mut State, term: TermId) {
         let reached = self.reachable(state, [term]);
+        // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
+        let mut inputs: Vec<TermId> = Vec::new();
+        for ((obj, _), cell) in &state.cells {
+            if reached.contains(obj)
+                && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
+            {
+                inputs.push(cell.term);
+            }
+        }
+        for (obj, held) in &state.weak {
+            if reached.contains(obj) && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
+            {
+                inputs.push(*held);
+            }
+        }
+        for input in inputs {
+            let obj = self.terms.intern_object(Object::Deref(input));
+            let family = self.memory;
+            state.obj_entry(obj, family).escaped = true;
+        }
         for (id, obj) in &mut state.objs {
             if reached.contains(id) {
                 obj.escaped = true;
@@ -433,6 +453,9 @@ impl Engine<'_> {
     fn is_ignored(&self, obj: ObjId) -> Option<InstId> {
         let Object::Heap { site, sub: 0, .. } = *self.terms.object(obj) else { return None };
         let result = self.function.insts[site].result?;
+        if self.ever_bound.contains(&obj) || self.function.values[result].ty != caulk_ir::Ty::Ptr {
+            return None;
+        }
         (!self.bound.contains(&result) && !self.stored.contains(&result)).then_some(site)
     }
 }

@@ -10,7 +10,7 @@
 use std::hash::{Hash, Hasher};
 
 use caulk_base::FxHasher;
-use caulk_ir::BlockId;
+use caulk_ir::{BlockId, ValueId};
 use caulk_models::FamilyId;
 
 use crate::cfg::Cfg;
@@ -26,6 +26,9 @@ pub fn block_site(block: BlockId) -> u32 {
     BLOCK_SITE + block.0
 }
 
+/// The pseudo value that stands for the result while exits are merged.
+pub const RESULT: ValueId = ValueId(u32::MAX);
+
 /// How closely two states must agree to become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grain {
@@ -33,6 +36,8 @@ pub enum Grain {
     Fine,
     /// Objects and references only.
     Coarse,
+    /// What is returned only: for outcomes.
+    Result,
     /// Everything in one.
     One,
 }
@@ -43,9 +48,17 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     if grain == Grain::One {
         return 0;
     }
+    if grain == Grain::Result {
+        return state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
+            Some(value) => value.signum() as u64 + 10,
+            None => u64::from(!terms.mentions(term).is_empty()) + 2,
+        });
+    }
     for (id, obj) in &state.objs {
         let matters = match terms.object(*id) {
             Object::Heap { .. } => true,
+            // Whether an argument was kept is what callers ask.
+            Object::Deref(base) if obj.escaped && matches!(terms.get(*base), Term::Param(_)) => true,
             Object::Deref(_) => obj.status != Status::LIVE && deref_depth(terms, *id) <= 2,
             _ => obj.status != Status::LIVE,
         };
@@ -54,7 +67,7 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
         }
     }
     for (value, term) in &state.env {
-        let constant = grain == Grain::Fine && terms.as_int(*term).is_some();
+        let constant = (grain == Grain::Fine || *value == RESULT) && terms.as_int(*term).is_some();
         if constant || !terms.mentions(*term).is_empty() {
             (1u8, value, term).hash(&mut hasher);
         }
@@ -62,7 +75,9 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     for (place, cell) in &state.cells {
         let constant = grain == Grain::Fine
             && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
-        if constant || !terms.mentions(cell.term).is_empty() {
+        let stored =
+            matches!(terms.get(cell.term), Term::Param(_)) && !matches!(terms.object(place.0), Object::Stack(_));
+        if constant || stored || !terms.mentions(cell.term).is_empty() {
             (2u8, place, cell.term).hash(&mut hasher);
         }
     }
@@ -98,14 +113,7 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 }
 
 /// Makes one state of two that meet at `block`.
-pub fn join(
-    terms: &mut Terms,
-    memory: FamilyId,
-    old: &State,
-    new: &State,
-    block: BlockId,
-    loop_head: bool,
-) -> State {
+pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
     let site = block_site(block);
     let mut joiner = Joiner { terms, site, hull: !loop_head, old, new, kept: Vec::new(), memory };
     joiner.run()
@@ -219,7 +227,8 @@ impl Joiner<'_> {
         if mine != theirs && !matches!(self.terms.object(obj), Object::Stack(_)) {
             // On one of the ways an input was stored here; the merged value no longer says so.
             for term in [mine, theirs] {
-                let initial = matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
+                let initial =
+                    matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
                 if !initial && matches!(self.terms.get(term), Term::Param(_)) {
                     let object = self.terms.intern_object(Object::Deref(term));
                     self.kept.push(object);

@@ -16,14 +16,14 @@
 //! - A function without outcomes does not return.
 
 use caulk_base::{FxHashMap, Id};
-use caulk_ir::{InstId, ValueId};
+use caulk_ir::InstId;
 use caulk_models::FamilyId;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Analysed, Engine, Exit};
 use crate::facts::Facts;
 use crate::incident::{Condition, ReleaseFact, Suspicion};
-use crate::merge::{self, Grain};
+use crate::merge::{self, Grain, RESULT};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::{Cell, State};
 use crate::term::{Off, Term, TermId, Terms};
@@ -110,15 +110,12 @@ impl Summary {
     }
 }
 
-/// The pseudo value that stands for the result while exits are merged.
-const RESULT: ValueId = ValueId(u32::MAX);
-
 impl Engine<'_> {
     pub(crate) fn finish(mut self) -> Analysed {
         let exits = std::mem::take(&mut self.exits);
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
-        for grain in [Grain::Fine, Grain::Coarse, Grain::One] {
+        for grain in [Grain::Fine, Grain::Coarse, Grain::Result, Grain::One] {
             if states.len() <= self.limits.outcomes {
                 break;
             }
@@ -356,11 +353,11 @@ impl<'a> Exporter<'a> {
         for (id, truth) in &state.facts.atoms {
             outcome.atoms.push((self.term(*id), *truth));
         }
-        let plain = |cell: &Cell| self.from.mentions(cell.term).is_empty() && self.from.as_int(cell.term).is_none();
+        let plain = |cell: &Cell| !self.from.is_held_by_name(cell.term) && self.from.as_int(cell.term).is_none();
         let crowded = state.cells.iter().filter(|(_, cell)| plain(cell)).count() > MAX_WRITES
             || state.cells.len() > 4 * MAX_WRITES;
         for ((obj, off), cell) in &state.cells {
-            let matters = match (crowded, self.from.mentions(cell.term).is_empty()) {
+            let matters = match (crowded, !self.from.is_held_by_name(cell.term)) {
                 (_, false) | (false, _) => true,
                 (true, true) => state.cells.len() <= 4 * MAX_WRITES && self.from.as_int(cell.term) == Some(0),
             };

@@ -125,6 +125,18 @@ impl Terms {
         &self.mentions[id]
     }
 
+    /// Does the value carry an object that somebody may ask for: a block of ours, or an argument?
+    pub fn is_held_by_name(&self, id: TermId) -> bool {
+        !self.mentions[id].is_empty()
+            || match self.terms[id] {
+                Term::Param(_) => true,
+                Term::Addr { obj, .. } => {
+                    matches!(self.objects[obj], Object::Deref(base) if matches!(self.terms[base], Term::Param(_)))
+                }
+                _ => false,
+            }
+    }
+
     pub fn intern_object(&mut self, object: Object) -> ObjId {
         if let Some(&id) = self.object_index.get(&object) {
             return id;
@@ -197,6 +209,8 @@ impl Terms {
                 add(&self.mentions[*base]);
                 add(&self.mentions[*index]);
             }
+            // The distance of two pointers is none.
+            Term::Bin(BinOp::Sub, a, b) if !self.mentions[*a].is_empty() && !self.mentions[*b].is_empty() => {}
             Term::Bin(_, a, b) => {
                 add(&self.mentions[*a]);
                 add(&self.mentions[*b]);

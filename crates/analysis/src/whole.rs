@@ -226,9 +226,7 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         let mut changed = false;
         last.clear();
         for &id in members {
-            let t0=std::time::Instant::now();
             let analysed = guarded(knowledge, id, limits);
-            if t0.elapsed().as_millis()>150 { eprintln!("SLOW {} {}ms outcomes {} degraded {} insts {}", knowledge.program.function(id).name, t0.elapsed().as_millis(), analysed.summary.outcomes.len(), analysed.degraded, knowledge.program.function(id).insts.len()); }
             let summary = Arc::new(analysed.summary.clone());
             if knowledge.summary(id).is_none_or(|old| *old != *summary) {
                 changed = true;
