@@ -68,7 +68,7 @@ impl Engine<'_> {
                 self.escape(&mut state, arg);
             }
         }
-        let ignored = inst.result.is_some_and(|result| !self.used.contains(&result));
+        let ignored = inst.result.is_some_and(|result| !self.used.contains(&result) && !self.bound.contains(&result));
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
@@ -94,7 +94,23 @@ impl Engine<'_> {
                 states.push(next);
             }
         }
+        if ignored || inst.result.is_none() {
+            self.trust_release(&mut states, &args);
+        }
         states
+    }
+
+    /// A function that releases its argument and does not tell when it did not: its caller relies on it.
+    /// Ways through it on which the block stays (failed sanity checks, null fields) are not followed.
+    fn trust_release(&self, states: &mut Vec<State>, args: &[TermId]) {
+        for &arg in args {
+            for &obj in self.terms.mentions(arg) {
+                let status = |state: &State| state.obj(obj).map(|known| known.status.without(Status::FAILED));
+                if states.iter().any(|state| status(state) == Some(Status::FREED)) {
+                    states.retain(|state| status(state) != Some(Status::LIVE));
+                }
+            }
+        }
     }
 
     /// Parts of what the arguments lead to may have been released; `named` says which it is known of.

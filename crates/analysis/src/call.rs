@@ -85,6 +85,7 @@ impl Engine<'_> {
         args: &[TermId],
         all: &[FuncId],
     ) -> Vec<State> {
+        self.suspect_dangling(&state, id, args);
         if let [one] = all {
             return match self.knowledge.summary(*one) {
                 Some(summary) if summary.degraded && summary.outcomes.is_empty() => {
@@ -106,6 +107,25 @@ impl Engine<'_> {
             }
         }
         states
+    }
+
+    /// Summaries say what all paths of a callee use; one of them may use what only dangles here.
+    fn suspect_dangling(&mut self, state: &State, id: InstId, args: &[TermId]) {
+        let freed = |obj: ObjId| state.obj(obj).is_some_and(|known| known.status.may(Status::FREED));
+        if !state.objs.iter().any(|(obj, _)| freed(*obj)) {
+            return;
+        }
+        let passed = self.reachable(state, args.iter().copied()).into_iter().any(freed);
+        let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
+        let dangles = |holder: ObjId, term: TermId| {
+            shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj))
+        };
+        if passed
+            || state.cells.iter().any(|((holder, _), cell)| dangles(*holder, cell.term))
+            || state.weak.iter().any(|(holder, term)| dangles(*holder, *term))
+        {
+            self.suspicions.insert((id, IncidentKind::UseAfterFree(Use::Passed)));
+        }
     }
 
     pub(crate) fn bind_result(&mut self, state: &mut State, inst: &Inst, term: TermId) {
@@ -186,6 +206,9 @@ impl Engine<'_> {
         if known.status.without(Status::FAILED) == Status::FREED {
             self.report(IncidentKind::UseAfterFree(Use::Passed), state, obj, known.family, id, None);
             return false;
+        }
+        if known.status.may(Status::FREED) {
+            self.suspicions.insert((id, IncidentKind::UseAfterFree(Use::Passed)));
         }
         true
     }
@@ -268,9 +291,9 @@ impl Engine<'_> {
         Off::At(i64::MIN / 2 + i64::from(family.0))
     }
 
-    pub(crate) fn set_cell(&mut self, state: &mut State, ptr: TermId, term: TermId, id: InstId) {
+    pub(crate) fn set_cell(&mut self, state: &mut State, ptr: TermId, term: TermId, size: u64, id: InstId) {
         if let Some((obj, off)) = self.terms.pointee(ptr) {
-            state.store(&self.terms, obj, off, 8, term);
+            state.store(&self.terms, obj, off, size, term);
             if !matches!(self.terms.object(obj), Object::Stack(_)) {
                 state.version = id.0 + 1;
             }

@@ -1,7 +1,7 @@
 //! What happens to objects: uses, releases, escapes, and the loss of the last reference.
 
 use caulk_base::FxHashSet;
-use caulk_ir::InstId;
+use caulk_ir::{Callee, InstId, Op, Target};
 use caulk_models::FamilyId;
 
 use crate::engine::Engine;
@@ -111,7 +111,9 @@ impl Engine<'_> {
                     return false;
                 }
                 if off != Off::At(0) && !spec.is_integer && bare == Status::LIVE && !known.escaped {
-                    if matches!(off, Off::At(_)) {
+                    // Allocators with headers of several sizes shift pointers back and forth in functions of
+                    // their own: only what is plain to see here counts.
+                    if matches!(off, Off::At(_)) && self.is_direct(obj) && self.is_library_call(at) {
                         self.report(IncidentKind::InvalidFree(NotHeap::Interior), state, obj, known.family, at, None);
                         return false;
                     }
@@ -169,6 +171,20 @@ impl Engine<'_> {
                 }
                 true
             }
+        }
+    }
+
+    /// Allocated by a library function that this function calls itself.
+    fn is_direct(&self, obj: ObjId) -> bool {
+        let Object::Heap { site, sub, .. } = *self.terms.object(obj) else { return false };
+        self.sites.get(&(site, sub)).is_some_and(|site| site.direct)
+    }
+
+    fn is_library_call(&self, at: InstId) -> bool {
+        let Op::Call(call) = &self.function.insts[at].op else { return false };
+        match &call.callee {
+            Callee::Symbol(symbol) => matches!(self.program.target(self.unit, *symbol), Target::Extern(_)),
+            _ => false,
         }
     }
 

@@ -153,6 +153,9 @@ impl Engine<'_> {
             Place::Arg(_) => Some(term),
             _ => {
                 let (obj, off) = self.terms.pointee(term)?;
+                if let Ok(at) = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
+                    return Some(state.cells[at].1.term);
+                }
                 Some(state.load(&mut self.terms, obj, off, 8))
             }
         }
@@ -258,7 +261,8 @@ impl Engine<'_> {
                             state.store(&self.terms, obj, Self::inline_place(*family), 8, term);
                         }
                     } else {
-                        self.set_cell(state, ptr, term, id);
+                        let size = if self.models.families[*family].is_integer { 4 } else { 8 };
+                        self.set_cell(state, ptr, term, size, id);
                     }
                 }
             }
@@ -311,14 +315,14 @@ impl Engine<'_> {
                 {
                     let term = self.allocate(state, id, *sub, ObjState::fresh(*family, false), true);
                     *sub += 1;
-                    self.set_cell(state, ptr, term, id);
+                    self.set_cell(state, ptr, term, 8, id);
                 }
             }
             Effect::Points { place, into } => {
                 if let (Some(ptr), Some(target)) = (self.place(args, place), self.value_at(state, args, into)) {
                     let index = self.terms.sym(id.0, 7);
                     let alias = self.terms.elem(target, index, 0);
-                    self.set_cell(state, ptr, alias, id);
+                    self.set_cell(state, ptr, alias, 8, id);
                 }
             }
             Effect::Copies { from, to } => {
