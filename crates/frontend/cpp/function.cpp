@@ -7,7 +7,6 @@ using namespace llvm;
 
 namespace caulk {
 
-/// mem2reg: the allocas of scalars whose address is never taken become SSA values.
 /// Binds variables where they are assigned, with the assignment's own place: those that mem2reg makes
 /// stand nowhere.
 static void bindAssignments(Function &function) {
@@ -31,6 +30,7 @@ static void bindAssignments(Function &function) {
           }
 }
 
+/// mem2reg: the allocas of scalars whose address is never taken become SSA values.
 static void promote(Function &function) {
   bindAssignments(function);
   DominatorTree tree(function);
@@ -154,6 +154,7 @@ void FunctionLowering::numberValues() {
 
 void FunctionLowering::writeBlock(const BasicBlock &block) {
   uint32_t first = instCount;
+  boundHere.clear();
   for (const Instruction &inst : block) {
     bindings(inst);
     if (!isDropped(inst))

@@ -107,6 +107,8 @@ private:
   llvm::DenseMap<const llvm::DILocalVariable *, uint32_t> variableIds;
   std::vector<const llvm::DILocalVariable *> variables;
   llvm::DenseMap<const llvm::AllocaInst *, uint32_t> slotVariables;
+  /// The value that each variable has at this point of the block, as far as the block itself said.
+  llvm::SmallDenseMap<uint32_t, uint32_t> boundHere;
   llvm::SmallVector<const llvm::DIType *, 8> parameterTypes;
   llvm::SmallVector<int, 8> sourceOf;
   Bytes insts, lengths;

@@ -44,11 +44,16 @@ void FunctionLowering::bindings(const Instruction &inst) {
     const llvm::Value *bound = plain ? record.getVariableLocationOp(0) : nullptr;
     if (!bound)
       bound = PoisonValue::get(Type::getInt64Ty(function.getContext()));
-    uint32_t id = value(bound);
-    // Those that mem2reg makes stand nowhere.
-    const DILocation *at = record.getDebugLoc().get();
-    begin(OpBind, at && at->getLine() ? debug.location(at) : 0, nullptr);
-    insts.number(variable(record.getVariable()));
+    uint32_t id = value(bound), to = variable(record.getVariable());
+    // Those that mem2reg makes stand nowhere, and often only repeat the assignment's.
+    const DILocation *place = record.getDebugLoc().get();
+    uint32_t at = place && place->getLine() ? debug.location(place) : 0;
+    auto [known, isNew] = boundHere.try_emplace(to, id);
+    if (!isNew && known->second == id && !at)
+      continue;
+    known->second = id;
+    begin(OpBind, at, nullptr);
+    insts.number(to);
     insts.number(id);
   }
 }

@@ -53,7 +53,8 @@ fn a_variable_without_a_value_is_bound_to_the_unknown() {
     let unit = unit("char *get(void); char *f(int x) { char *p; if (x) p = get(); return p; }");
     let text = print_function(&unit, function(&unit, "f"));
     assert!(text.contains("[bb0: ptr undef]"), "{text}");
-    assert!(text.contains("  bind var1, v2\n"), "{text}");
+    assert_eq!(text.matches("  bind var1, v2 @t.c:1:").count(), 1, "{text}");
+    assert_eq!(text.matches("bind var1, v2").count(), 1, "once, and where it is assigned: {text}");
 }
 
 #[test]
