@@ -151,7 +151,10 @@ impl<'u> Extractor<'u> {
             | StmtKind::Break
             | StmtKind::Continue
             | StmtKind::Do { .. } => true,
-            StmtKind::Other => !self.function.file.slice(core).ends_with(b";"),
+            // A declaration has its own, unless a macro makes all of it.
+            StmtKind::Decl { .. } | StmtKind::Other => {
+                slot != Slot::ForInit && !self.function.file.slice(core).ends_with(b";")
+            }
             _ => false,
         };
         let stmt = &mut self.function.stmts[id];
@@ -274,9 +277,27 @@ impl<'u> Extractor<'u> {
                     continue;
                 }
             }
-            items.push(self.statement(*child, Some(id), Slot::Item, depth + 1));
+            let item = self.statement(*child, Some(id), Slot::Item, depth + 1);
+            if !self.joins_macro(items.last().copied(), item) {
+                items.push(item);
+            }
         }
         items
+    }
+
+    /// One invocation can make several statements; the first stands for all of them.
+    fn joins_macro(&mut self, previous: Option<StmtId>, item: StmtId) -> bool {
+        let Some(previous) = previous else { return false };
+        let Origin::WholeMacro(made_by) = self.function.stmts[previous].origin else { return false };
+        if self.function.stmts[item].origin != Origin::WholeMacro(made_by) {
+            return false;
+        }
+        self.function.stmts[item].origin = Origin::InMacro(made_by);
+        let Stmt { span, open_ended, .. } = self.function.stmts[item];
+        let first = &mut self.function.stmts[previous];
+        first.span.end = first.span.end.max(span.end);
+        first.open_ended = open_ended;
+        true
     }
 
     fn declarations(&mut self, children: &[Cursor<'u>], id: StmtId) -> Vec<DeclId> {

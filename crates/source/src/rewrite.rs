@@ -91,8 +91,17 @@ impl FunctionSource {
         }
         self.check_span(span)?;
         let mut edits = EditSet::new();
-        edits.replace(span, text);
+        self.put_expr(&mut edits, span, text.into());
         Ok(edits)
+    }
+
+    /// `return(x)` must not become `returny`.
+    fn put_expr(&self, edits: &mut EditSet, span: Span, mut text: Vec<u8>) {
+        let word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        if span.start > 0 && word(self.file.bytes.get(span.start - 1)) && word(text.first()) {
+            text.insert(0, b' ');
+        }
+        edits.replace(span, text);
     }
 
     /// `return f(p);` becomes `T name = f(p); …; return name;` with `code` in between.
@@ -117,7 +126,7 @@ impl FunctionSource {
             return Ok(edits);
         }
         let mut edits = self.bind(stmt, &self.spelled(&self.return_type), name, text, code, placement)?;
-        edits.replace(value, name);
+        self.put_expr(&mut edits, value, name.into());
         Ok(edits)
     }
 
@@ -136,7 +145,7 @@ impl FunctionSource {
         let type_name = type_name.map_or_else(|| self.spelled(&call.result_type), str::to_string);
         let text = self.file.slice(call.span);
         let mut edits = self.bind(call.stmt, &type_name, name, text, code, placement)?;
-        edits.replace(call.span, name);
+        self.put_expr(&mut edits, call.span, name.into());
         Ok(edits)
     }
 

@@ -324,3 +324,12 @@ fn braces_of_nested_statements_nest() {
     edits.merge(&function.insert_before(stmt(&function, "g(p);"), &inner).unwrap());
     applied(&function, &edits);
 }
+
+#[test]
+fn a_macro_that_makes_several_statements_is_one_statement() {
+    let text = "#define STATE int state; state = 0\nint f(char *p)\n{\n\tint n;\n\tSTATE;\n\n\tn = g(p);\n\treturn n + state;\n}\n";
+    assert!(after(text, "STATE;", "free(p);").contains("\tSTATE;\n\tfree(p);\n\n\tn = g(p);\n"));
+    assert!(before(text, "STATE;", "g(p);").contains("\tint n;\n\tg(p);\n\tSTATE;\n"));
+    let single = "#define STATE int state = 0\nint f(char *p)\n{\n\tSTATE;\n\treturn state;\n}\n";
+    assert!(after(single, "STATE;", "free(p);").contains("\tSTATE;\n\tfree(p);\n\treturn state;\n"));
+}

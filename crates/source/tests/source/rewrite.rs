@@ -67,6 +67,14 @@ fn void_and_long_returns() {
 }
 
 #[test]
+fn a_return_without_a_blank_keeps_its_words_apart() {
+    assert_eq!(
+        through_temp("int f(char *p)\n{\n\treturn(g(p));\n}\n", "return(g(p));"),
+        "int f(char *p)\n{\n\tint ret = (g(p));\n\tfree(p);\n\treturn ret;\n}\n"
+    );
+}
+
+#[test]
 fn types_that_have_no_simple_declaration_are_refused() {
     let text = "int (*h(void *))[3];\nint (*f(char *p))[3]\n{\n\treturn h(p);\n}\n";
     let function = function_in(text);
