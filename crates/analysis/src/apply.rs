@@ -97,7 +97,31 @@ impl Engine<'_> {
         if ignored || inst.result.is_none() {
             self.trust_release(&mut states, &args);
         }
+        if inst.result.is_none() {
+            self.trust_taking(&mut states, &args);
+        }
         states
+    }
+
+    /// A function without a result that keeps its argument on some way: its caller has no means to know of
+    /// the other ways, and relies on it.
+    fn trust_taking(&self, states: &mut Vec<State>, args: &[TermId]) {
+        for &arg in args {
+            for &obj in self.terms.mentions(arg) {
+                let taken = |state: &State| {
+                    state.obj(obj).is_none_or(|known| known.escaped || known.status.may(Status::FREED))
+                        || state.cells.iter().any(|((holder, _), cell)| {
+                            self.terms.mentions(cell.term).contains(&obj)
+                                && !matches!(self.terms.object(*holder), Object::Stack(_))
+                                && *holder != obj
+                        })
+                        || state.weak.iter().any(|(_, term)| self.terms.mentions(*term).contains(&obj))
+                };
+                if states.iter().any(taken) {
+                    states.retain(taken);
+                }
+            }
+        }
     }
 
     /// A function that releases its argument and does not tell when it did not: its caller relies on it.

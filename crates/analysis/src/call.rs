@@ -44,6 +44,9 @@ impl Engine<'_> {
             }
             Callee::Value(value) => {
                 let pointer = self.operand(&state, *value);
+                if self.never_returns(pointer) {
+                    return Vec::new();
+                }
                 match self.targets(pointer, id) {
                     Some(all) => self.call_all(state, id, inst, call, &args, &all),
                     None => self.unknown(state, id, inst, call, &args, None, None),
@@ -64,6 +67,19 @@ impl Engine<'_> {
                 vec![state]
             }
         }
+    }
+
+    /// A handler that, as it was initialised, does not come back.
+    fn never_returns(&mut self, pointer: TermId) -> bool {
+        let target = match *self.terms.get(pointer) {
+            Term::Func(_) => Some(pointer),
+            Term::Content { obj, off: Off::At(at), epoch: 0 } => match *self.terms.object(obj) {
+                Object::Global(global) => self.initial(global, at),
+                _ => None,
+            },
+            _ => None,
+        };
+        target.is_some_and(|target| matches!(*self.terms.get(target), Term::Func(id) if self.knowledge.never[id]))
     }
 
     /// The functions a pointer may mean here; `None`: too many, or nobody knows.
@@ -117,9 +133,8 @@ impl Engine<'_> {
         }
         let passed = self.reachable(state, args.iter().copied()).into_iter().any(freed);
         let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
-        let dangles = |holder: ObjId, term: TermId| {
-            shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj))
-        };
+        let dangles =
+            |holder: ObjId, term: TermId| shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj));
         if passed
             || state.cells.iter().any(|((holder, _), cell)| dangles(*holder, cell.term))
             || state.weak.iter().any(|(holder, term)| dangles(*holder, *term))

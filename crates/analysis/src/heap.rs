@@ -430,6 +430,22 @@ impl Engine<'_> {
             }
         }
         for obj in gone {
+            // Whoever holds an escaped block holds what lies in it.
+            if state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::LIVE)) {
+                let held: Vec<ObjId> = state
+                    .cells_of(obj)
+                    .map(|entry| entry.1.term)
+                    .chain(state.weak_of(obj))
+                    .flat_map(|term| self.terms.mentions(term).to_vec())
+                    .collect();
+                for inner in held {
+                    if let Some(known) = state.obj_mut(inner)
+                        && !known.lost
+                    {
+                        known.escaped = true;
+                    }
+                }
+            }
             self.forget(state, obj);
         }
     }

@@ -23,6 +23,7 @@ mod heap;
 mod incident;
 mod merge;
 mod modelled;
+mod noreturn;
 mod object;
 pub mod show;
 mod state;

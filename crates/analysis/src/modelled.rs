@@ -299,8 +299,9 @@ impl Engine<'_> {
                     for ((_, off), cell) in cells {
                         state.store(&self.terms, new, off, cell.size, cell.term);
                     }
+                    // Elements of an array that grows are not told apart from here on.
                     for held in weak {
-                        state.add_weak(new, held);
+                        self.escape(state, held);
                     }
                 }
                 *result = Some(term);

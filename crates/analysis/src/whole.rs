@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::callgraph::{self, CallGraph};
 use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
+use crate::noreturn;
 use crate::summary::{SiteFact, Summary};
 
 /// Rounds through a recursion before its summaries count as complete.
@@ -22,18 +23,24 @@ pub struct Knowledge<'a> {
     pub models: &'a Models,
     pub memory: FamilyId,
     pub graph: CallGraph,
+    /// Functions that never come back, as far as control flow tells.
+    pub never: IdVec<FuncId, bool>,
     externs: IdVec<ExternId, Option<&'a FunctionModel>>,
     summaries: IdVec<FuncId, RwLock<Option<Arc<Summary>>>>,
 }
 
 impl<'a> Knowledge<'a> {
     pub fn new(program: &'a Program, models: &'a Models) -> Self {
+        let externs: IdVec<ExternId, Option<&'a FunctionModel>> =
+            program.externs.iter().map(|name| models.get(name)).collect();
+        let never = noreturn::find(program, |id| externs[id].is_some_and(|model| model.returns.never));
         Self {
             program,
             models,
+            never,
             memory: models.family("memory").unwrap_or(FamilyId(0)),
             graph: callgraph::build(program),
-            externs: program.externs.iter().map(|name| models.get(name)).collect(),
+            externs,
             summaries: program.functions.ids().map(|_| RwLock::new(None)).collect(),
         }
     }
