@@ -64,15 +64,24 @@ pub(crate) struct EditedRun {
 
 pub(crate) fn bench(options: &ProjectOptions) -> Result<()> {
     let mut runs = Vec::new();
+    let mut failed = Vec::new();
     for folder in &options.folders {
         say(&format!("{}", folder.display()))?;
-        let run = project(folder, options).with_context(|| format!("{}", folder.display()))?;
-        say(&table::one_line(&run))?;
-        runs.push(run);
+        match project(folder, options) {
+            Ok(run) => {
+                say(&table::one_line(&run))?;
+                runs.push(run);
+            }
+            Err(error) => {
+                say(&format!("  {error:#}"))?;
+                failed.push(folder.display().to_string());
+            }
+        }
         // After each project: the numbers of an hour must not hang on the last one.
         table::write(&options.common, options.runs, &runs)?;
     }
-    say(&table::markdown(&options.common, options.runs, &runs))
+    say(&table::markdown(&options.common, options.runs, &runs))?;
+    if failed.is_empty() { Ok(()) } else { bail!("no numbers for {}", failed.join(", ")) }
 }
 
 fn project(folder: &Path, options: &ProjectOptions) -> Result<ProjectRun> {

@@ -30,34 +30,47 @@ const RULES: [(u32, &str); 5] = [
 ];
 
 pub(crate) fn bench(options: &JulietOptions) -> Result<()> {
-    let mut rows: Vec<(u32, Score, CheckRun)> = Vec::new();
+    let mut rows = Vec::new();
+    let mut failed = Vec::new();
     for &cwe in &options.cwes {
-        let Some((_, rule)) = RULES.into_iter().find(|(number, _)| *number == cwe) else {
-            bail!("no rule for CWE-{cwe}");
-        };
-        let suite = Suite::read(&options.folder, cwe, options.every)?;
-        let scratch = tempfile::tempdir()?;
-        let path = scratch.path().join("compile_commands.json");
-        database::write(&path, &options.folder, &suite.files, &suite.flags)?;
-        let cache = scratch.path().join("cache");
-        let (run, report) = check_with_report(&path, &cache, &options.common, scratch.path())?;
-        // What caulk said in full: a miss is understood there, not in the table.
-        let raw = options.common.output.with_extension(format!("cwe{cwe}.json"));
-        std::fs::copy(scratch.path().join("check.json"), &raw)
-            .with_context(|| format!("cannot write {}", raw.display()))?;
-        let score = score::score(&suite, rule, &report.findings);
-        say(&format!(
-            "CWE-{cwe}: {} cases, found {}, good flagged {}, {:.1} s",
-            suite.cases.len(),
-            table::percent(score.found(), score.bad()),
-            table::percent(score.flagged(), score.good()),
-            run.cost.wall.as_secs_f64(),
-        ))?;
-        rows.push((cwe, score, run));
+        match weakness(options, cwe) {
+            Ok((score, run)) => {
+                say(&format!(
+                    "CWE-{cwe}: {} cases, found {}, good flagged {}, {:.1} s",
+                    score.bad(),
+                    table::percent(score.found(), score.bad()),
+                    table::percent(score.flagged(), score.good()),
+                    run.cost.wall.as_secs_f64(),
+                ))?;
+                rows.push((cwe, score, run));
+            }
+            Err(error) => {
+                say(&format!("CWE-{cwe}: {error:#}"))?;
+                failed.push(format!("CWE-{cwe}"));
+            }
+        }
     }
     let text = markdown(options, &rows);
     table::save(&options.common.output, &text, &json(&rows))?;
-    say(&text)
+    say(&text)?;
+    if failed.is_empty() { Ok(()) } else { bail!("no numbers for {}", failed.join(", ")) }
+}
+
+fn weakness(options: &JulietOptions, cwe: u32) -> Result<(Score, CheckRun)> {
+    let Some((_, rule)) = RULES.into_iter().find(|(number, _)| *number == cwe) else {
+        bail!("no rule for CWE-{cwe}");
+    };
+    let suite = Suite::read(&options.folder, cwe, options.every)?;
+    let scratch = tempfile::tempdir()?;
+    let path = scratch.path().join("compile_commands.json");
+    database::write(&path, &options.folder, &suite.files, &suite.flags)?;
+    let cache = scratch.path().join("cache");
+    let (run, report) = check_with_report(&path, &cache, &options.common, scratch.path())?;
+    // What caulk said in full: a miss is understood there, not in the table.
+    let raw = options.common.output.with_extension(format!("cwe{cwe}.json"));
+    std::fs::copy(scratch.path().join("check.json"), &raw)
+        .with_context(|| format!("cannot write {}", raw.display()))?;
+    Ok((score::score(&suite, rule, &report.findings), run))
 }
 
 fn markdown(options: &JulietOptions, rows: &[(u32, Score, CheckRun)]) -> String {
