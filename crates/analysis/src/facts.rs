@@ -339,6 +339,16 @@ impl Facts {
             }
             (Term::Bin(BinOp::Add, a, c), _) if terms.as_int(c).is_some() => {
                 let c = terms.as_int(c).unwrap_or(0);
+                // Without signs the sum wraps at zero: `(unsigned)(c - '0') < 10` bounds `c` on both sides, and its
+                // opposite on neither.
+                match op {
+                    CmpOp::Ult | CmpOp::Ule => {
+                        let part = self.range(terms, id).shifted(c.wrapping_neg());
+                        return self.narrow(a, &part);
+                    }
+                    CmpOp::Ugt | CmpOp::Uge => return true,
+                    _ => {}
+                }
                 match k.checked_sub(c) {
                     Some(k) => self.restrict(terms, a, op, k, depth - 1),
                     None => true,

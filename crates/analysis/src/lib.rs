@@ -19,6 +19,8 @@ mod describe;
 mod engine;
 mod exec;
 mod facts;
+#[cfg(test)]
+mod facts_tests;
 mod heap;
 mod incident;
 mod merge;
