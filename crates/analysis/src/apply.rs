@@ -43,10 +43,8 @@ impl Engine<'_> {
         summary: &Summary,
     ) -> Vec<State> {
         for (index, object) in summary.objects.iter().enumerate() {
-            if let Object::Heap { older, .. } = object {
-                if !older {
-                    self.make_room(&mut state, id, index as u32);
-                }
+            if matches!(object, Object::Heap { older: false, .. }) {
+                self.make_room(&mut state, id, index as u32);
             }
         }
         let args: Vec<TermId> = call.args.iter().map(|&arg| self.operand(&state, arg)).collect();
@@ -494,7 +492,7 @@ impl Engine<'_> {
             return before.cells[at].1.term;
         }
         if let (Object::Global(global), Off::At(at)) = (self.terms.object(obj).clone(), off)
-            && self.program.global(global).is_const
+            && self.knowledge.is_constant(global)
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }

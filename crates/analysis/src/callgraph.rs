@@ -18,8 +18,8 @@ pub const MAX_TARGETS: usize = 10;
 
 #[derive(Default)]
 pub struct CallGraph {
-    /// Direct callees with a body, sorted. Calls through pointers do not count for the order: they would
-    /// tie half the program into one recursion.
+    /// Callees with a body, sorted. Calls through pointers count only where they do not tie a large part of
+    /// the program into one recursion.
     pub callees: IdVec<FuncId, Vec<FuncId>>,
     /// Targets of calls through pointers, where they are few enough.
     pub indirect: FxHashMap<(FuncId, InstId), Vec<FuncId>>,
@@ -80,6 +80,7 @@ pub fn build(program: &Program) -> CallGraph {
         callees.dedup();
         graph.callees[id] = callees;
     }
+    add_indirect(&mut graph);
     graph.levels = levels(&graph.callees);
     graph.level_of = IdVec::filled(program.functions.len(), 0);
     for (level, components) in graph.levels.iter().enumerate() {
@@ -88,6 +89,36 @@ pub fn build(program: &Program) -> CallGraph {
         }
     }
     graph
+}
+
+/// More functions than this in one recursion and its calls through pointers do not order it.
+const MAX_RECURSION: usize = 16;
+
+fn add_indirect(graph: &mut CallGraph) {
+    let mut calls: Vec<(FuncId, FuncId)> =
+        graph.indirect.iter().flat_map(|((from, _), targets)| targets.iter().map(|&to| (*from, to))).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    let mut all = graph.callees.clone();
+    for &(from, to) in &calls {
+        all[from].push(to);
+    }
+    let mut component: IdVec<FuncId, (u32, usize)> = IdVec::filled(all.len(), (0, 0));
+    for (number, members) in levels(&all).into_iter().flatten().enumerate() {
+        for &member in &members {
+            component[member] = (number as u32, members.len());
+        }
+    }
+    for (from, to) in calls {
+        let (mine, size) = component[from];
+        if mine != component[to].0 || size <= MAX_RECURSION {
+            graph.callees[from].push(to);
+        }
+    }
+    for callees in graph.callees.iter_mut() {
+        callees.sort_unstable();
+        callees.dedup();
+    }
 }
 
 fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> &'p [FuncId] {

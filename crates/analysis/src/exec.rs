@@ -4,7 +4,7 @@ use caulk_ir::{BlockId, CmpOp, InitValue, Inst, InstId, Op, Target, Ty, ValueId,
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
-use crate::incident::{Loss, Use};
+use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::{State, put};
 use crate::term::{Off, Term, TermId, ZERO};
@@ -283,14 +283,6 @@ impl Engine<'_> {
         self.collect(state, Some(id), None);
         state.env.pop();
         self.forget_variables = false;
-        for (_, known) in &mut state.objs {
-            if known.lost && known.lost_at == Some(id) {
-                known.lost_at = None;
-            }
-        }
-        self.report_lost(state, id, Loss::Overwritten, |engine, obj, _| {
-            engine.is_held_by(obj, var) && !engine.terms.mentions(now).contains(&obj)
-        });
     }
 
     /// Is this one of the variables that the allocated pointer was put into?
@@ -326,7 +318,7 @@ impl Engine<'_> {
         if let Term::Content { obj: of, off: Off::At(at), epoch: 0 } = *self.terms.get(term)
             && of == obj
             && let Object::Global(global) = *self.terms.object(obj)
-            && self.program.global(global).is_const
+            && self.knowledge.is_constant(global)
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }

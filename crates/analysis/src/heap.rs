@@ -24,10 +24,11 @@ impl Engine<'_> {
         match *self.terms.object(obj) {
             Object::Heap { .. } => {
                 let Some(&known) = state.obj(obj) else { return true };
-                if known.status.may(Status::FAILED) && known.status != Status::FAILED {
-                    if let Some(entry) = state.obj_mut(obj) {
-                        entry.status = known.status.without(Status::FAILED);
-                    }
+                if known.status.may(Status::FAILED)
+                    && known.status != Status::FAILED
+                    && let Some(entry) = state.obj_mut(obj)
+                {
+                    entry.status = known.status.without(Status::FAILED);
                 }
                 if known.status.without(Status::FAILED) == Status::FREED && !self.models.families[known.family].opaque {
                     self.report(IncidentKind::UseAfterFree(how), state, obj, known.family, at, None);

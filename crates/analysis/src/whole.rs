@@ -4,11 +4,15 @@
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{Gap, GapKind, IdVec};
-use caulk_ir::{Callee, ExternId, FuncId, Function, InstId, Op, Program, Target, UnitId, ValueId, ValueKind};
+use caulk_ir::{
+    Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId,
+    ValueId, ValueKind,
+};
 use caulk_models::{FamilyId, FunctionModel, Models};
 use rayon::prelude::*;
 
 use crate::callgraph::{self, CallGraph};
+use crate::cfg::for_each_operand;
 use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::noreturn;
@@ -25,6 +29,8 @@ pub struct Knowledge<'a> {
     pub graph: CallGraph,
     /// Functions that never come back, as far as control flow tells.
     pub never: IdVec<FuncId, bool>,
+    /// Globals that nothing in the program writes or gives away.
+    constant: IdVec<GlobalId, bool>,
     externs: IdVec<ExternId, Option<&'a FunctionModel>>,
     summaries: IdVec<FuncId, RwLock<Option<Arc<Summary>>>>,
 }
@@ -38,11 +44,17 @@ impl<'a> Knowledge<'a> {
             program,
             models,
             never,
+            constant: constants(program),
             memory: models.family("memory").unwrap_or(FamilyId(0)),
             graph: callgraph::build(program),
             externs,
             summaries: program.functions.ids().map(|_| RwLock::new(None)).collect(),
         }
+    }
+
+    /// Does the global keep its initial contents?
+    pub fn is_constant(&self, id: GlobalId) -> bool {
+        self.constant[id]
     }
 
     pub fn model(&self, id: ExternId) -> Option<&'a FunctionModel> {
@@ -103,6 +115,47 @@ impl<'a> Knowledge<'a> {
             *slot = Some(summary);
         }
     }
+}
+
+/// Globals that are only ever read in place: their initialiser says all about them.
+fn constants(program: &Program) -> IdVec<GlobalId, bool> {
+    let mut constant = IdVec::filled(program.globals.len(), true);
+    let mut give_away = |unit: UnitId, symbol: SymbolId| {
+        if let Target::Globals(all) = program.target(unit, symbol) {
+            for &global in all {
+                constant[global] = program.global(global).is_const;
+            }
+        }
+    };
+    for (unit_id, unit) in program.units.iter_ids() {
+        for global in unit.globals.iter() {
+            for init in &global.init {
+                if let InitValue::Address(symbol, _) = init.value {
+                    give_away(unit_id, symbol);
+                }
+            }
+        }
+        for function in unit.functions.iter() {
+            for inst in function.insts.iter() {
+                if matches!(inst.op, Op::Load { .. }) {
+                    continue;
+                }
+                for_each_operand(&inst.op, |value| {
+                    if let ValueKind::Address(symbol, _) = function.values[value].kind {
+                        give_away(unit_id, symbol);
+                    }
+                });
+            }
+        }
+    }
+    // A tentative definition may be completed by a unit we did not see.
+    for (id, &(unit, local)) in program.globals.iter_ids() {
+        let unit = &program.units[unit];
+        if unit.symbols[unit.globals[local].symbol].linkage == Linkage::Common {
+            constant[id] = false;
+        }
+    }
+    constant
 }
 
 /// The variable a pointer was computed from.
