@@ -265,24 +265,35 @@ impl Engine<'_> {
         true
     }
 
-    /// A variable gets another value: what only it held is lost here.
+    /// A variable gets another value: what only it held is lost here. It is reported when the path ends,
+    /// for a path that never returns loses nothing.
     fn rebind(&mut self, state: &mut State, var: caulk_ir::VarId, value: ValueId, id: InstId) {
         let now = self.operand(state, value);
         let held = |engine: &Self, obj: ObjId, known: &ObjState| {
             !known.escaped
+                && known.lost_at.is_none()
                 && known.status.without(Status::FAILED) == Status::LIVE
                 && engine.is_held_by(obj, var)
                 && !engine.terms.mentions(now).contains(&obj)
         };
-        if !state.objs.iter().any(|(obj, known)| held(self, *obj, known)) {
+        let holds: Vec<ObjId> =
+            state.objs.iter().filter(|(obj, known)| held(self, *obj, known)).map(|entry| entry.0).collect();
+        if holds.is_empty() {
             return;
         }
         // The new value is held, whether or not it is read again.
         state.bind(ValueId(u32::MAX - 1), now);
         self.forget_variables = true;
         self.collect(state, Some(id), None);
-        state.env.pop();
         self.forget_variables = false;
+        state.env.pop();
+        for obj in holds {
+            if let Some(known) = state.obj_mut(obj)
+                && known.lost
+            {
+                known.lost_at = Some(id);
+            }
+        }
     }
 
     /// Is this one of the variables that the allocated pointer was put into?
