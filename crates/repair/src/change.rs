@@ -11,6 +11,8 @@ pub struct Expect {
     pub releases: bool,
     /// The next statement overwrites the very place that still points to the block.
     pub overwrites: bool,
+    /// A release was moved from here: it may have the doubts that it had.
+    pub moved: Option<(u32, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,12 +33,17 @@ impl Candidate {
             why: Vec::new(),
             file: function.file.path.clone(),
             edits,
-            expect: Expect { releases: true, overwrites: false },
+            expect: Expect { releases: true, ..Expect::default() },
         }
     }
 
     pub fn overwriting(mut self) -> Self {
         self.expect.overwrites = true;
+        self
+    }
+
+    pub fn moving(mut self, from: (u32, u32)) -> Self {
+        self.expect.moved = Some(from);
         self
     }
 

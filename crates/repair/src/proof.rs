@@ -131,6 +131,11 @@ fn releases(
     for (spot, doubts) in before.releases.iter().filter(|entry| here(&entry.0.file)) {
         old.insert(change.position(spot.line, spot.column), doubts);
     }
+    let had = expect.moved.and_then(|(line, column)| {
+        let found =
+            before.releases.iter().find(|(spot, _)| here(&spot.file) && (spot.line, spot.column) == (line, column));
+        found.map(|entry| entry.1)
+    });
     let mut released = 0;
     for (spot, doubts) in &after.releases {
         if !here(&spot.file) {
@@ -139,7 +144,8 @@ fn releases(
         if change.is_new(spot.line, spot.column) {
             released += 1;
             for doubt in doubts {
-                if *doubt == Doubt::StillReferenced && expect.overwrites {
+                let overwritten = *doubt == Doubt::StillReferenced && expect.overwrites;
+                if overwritten || had.is_some_and(|had| had.contains(doubt)) {
                     continue;
                 }
                 return Err(say(*doubt, finding));

@@ -2,11 +2,13 @@
 
 use caulk_source::FunctionSource;
 
+use crate::strategies::Bench;
 use crate::survey::Survey;
-use crate::target::{Target, root};
+use crate::target::root;
 
 /// Calls, as statements, that would release `expression` at `offset`, best first.
-pub fn calls(target: &Target<'_>, survey: &Survey, expression: &str, offset: usize) -> Vec<String> {
+pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> {
+    let (target, survey) = (bench.target, bench.survey);
     let function = &target.function;
     let mut found: Vec<String> = Vec::new();
     let mut push = |text: String| {
@@ -19,11 +21,15 @@ pub fn calls(target: &Target<'_>, survey: &Survey, expression: &str, offset: usi
         if call.args.len() == 1
             && is_release(function, survey, call.span.start)
             && function.callable_at(&callee, offset)
+            && is_deallocator(bench, &callee)
         {
             push(format!("{callee}({expression});"));
         }
     }
     for callee in destructors(function, survey, expression, offset) {
+        if !is_deallocator(bench, &callee) {
+            continue;
+        }
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
@@ -41,6 +47,31 @@ pub fn calls(target: &Target<'_>, survey: &Survey, expression: &str, offset: usi
 pub fn is_release(function: &FunctionSource, survey: &Survey, offset: usize) -> bool {
     let (line, column) = function.file.position_of(offset);
     survey.release_at(&function.file.path.display().to_string(), line, column).is_some()
+}
+
+/// Parts of names that say that releasing is what the function is for.
+const RELEASING: &[&str] = &[
+    "free", "destroy", "delete", "release", "unref", "close", "drop", "dispose", "clean", "clear", "deinit", "fini",
+    "dealloc", "del", "put", "discard", "finish", "done",
+];
+
+/// Releases and nothing else, or is named for it: not something that also prints, sends or counts its argument.
+fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
+    let name = callee.to_ascii_lowercase();
+    RELEASING.iter().any(|part| name.contains(part)) || is_quiet(bench, callee)
+}
+
+/// Whether a function only releases: called earlier, later or not at all, nothing else changes.
+pub fn is_quiet(bench: &Bench<'_>, callee: &str) -> bool {
+    if callee == bench.target.finding.release {
+        return true;
+    }
+    let Some(body) = bench.workshop.function_named(callee, bench.patched) else { return false };
+    let releases = |call: &caulk_source::Call| is_release(&body, bench.survey, call.span.start);
+    let shared = |used: &caulk_source::VarRef| {
+        matches!(body.decls[used.decl].kind, caulk_source::DeclKind::Global | caulk_source::DeclKind::StaticLocal)
+    };
+    body.calls.iter().all(releases) && !body.refs.iter().any(shared)
 }
 
 fn takes_one(function: &FunctionSource, name: &str) -> bool {

@@ -113,7 +113,11 @@ impl Session<'_> {
                 }
             }
         }
-        if finding.source.in_macro {
+        let written = |name: &String| {
+            let decls = &target.function.decls;
+            decls.iter().any(|decl| decl.name == *name && decl.origin == caulk_source::Origin::Written)
+        };
+        if finding.source.in_macro && !target.name.as_ref().is_some_and(written) {
             return Err("the allocation is in the body of a macro".into());
         }
         Err(reason
@@ -188,9 +192,11 @@ impl Session<'_> {
             .filter(|one| one.patch.is_fixed())
             .map(|one| (one.finding.clone(), one.patch.clone()))
             .collect();
+        let key = |finding: &Finding| (finding.rule, finding.sink.function.clone(), finding.object.clone());
+        let mut answered: Vec<_> = done.iter().map(|one| key(&one.finding)).collect();
         for finding in &self.first {
-            let known = |one: &Done| one.finding.fingerprint == finding.fingerprint;
-            if done.iter().any(known) {
+            if let Some(at) = answered.iter().position(|known| *known == key(finding)) {
+                answered.swap_remove(at);
                 continue;
             }
             if let Some((_, patch)) = repaired.iter().find(|(other, _)| other.sink.function == finding.sink.function) {

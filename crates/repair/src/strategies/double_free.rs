@@ -1,13 +1,13 @@
 //! Double frees: one release too many is deleted, or the pointer is set to NULL after the first.
 //!
-//! Only the library's own release is ever deleted: the program's deallocators may do something else as well, which
-//! must still happen.
+//! Only what releases and nothing else is ever deleted: other deallocators must still do what else they do.
 
 use caulk_findings::{Place, StepKind};
 use caulk_source::{CallId, FunctionSource, StmtId, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
+use crate::release;
 use crate::target::is_plain;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -23,7 +23,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     for place in places.iter().rev() {
         with_call(bench, place, |function, stmt, call| {
-            if function.calls[call].callee == finding.release && function.stmt(stmt).depth > 0 {
+            if release::is_quiet(bench, &function.calls[call].callee) && function.stmt(stmt).depth > 0 {
                 let title = format!("delete the second release of {}", finding.object);
                 let made = function.delete_stmt(stmt);
                 all.add(made, |edits| Candidate::new(function, "delete-release", title, edits).without_release());

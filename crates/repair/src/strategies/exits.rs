@@ -27,7 +27,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         };
         let text = function.text(value);
-        let looks = function.file.mentions(value, root(&holder)) || text.contains(['(', '*', '[', '>', '.']);
+        let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
+        let looks = function.file.mentions(value, root(&holder)) || inner.contains(['(', '*', '[', '>', '.']);
         if looks {
             let name = function.fresh_name("result");
             let made = function.return_through_temp(sink, &name, &code, Placement::Auto);

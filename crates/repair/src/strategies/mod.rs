@@ -3,9 +3,11 @@
 mod conditional;
 mod double_free;
 mod exits;
+mod frontier;
 mod label;
 mod mismatch;
 mod overwrite;
+mod owner;
 mod scope_end;
 mod unnamed;
 mod use_after_free;
@@ -13,7 +15,7 @@ mod use_after_free;
 use std::path::PathBuf;
 
 use caulk_findings::Rule;
-use caulk_source::{EditSet, Refusal, StmtId, StmtKind};
+use caulk_source::{EditSet, FunctionSource, Refusal, Snippet, StmtId, StmtKind};
 
 use crate::change::Candidate;
 use crate::release;
@@ -22,7 +24,7 @@ use crate::target::Target;
 use crate::workshop::Workshop;
 
 /// More candidates than this cost more time than they are worth.
-const MAX_CANDIDATES: usize = 24;
+const MAX_CANDIDATES: usize = 40;
 
 /// What a strategy may look at.
 pub struct Bench<'a> {
@@ -64,6 +66,8 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             conditional::propose(bench, &mut all);
             scope_end::propose(bench, &mut all);
             unnamed::propose(bench, &mut all);
+            frontier::propose(bench, &mut all);
+            owner::propose(bench, &mut all);
         }
         Rule::DoubleFree => double_free::propose(bench, &mut all),
         Rule::UseAfterFree => use_after_free::propose(bench, &mut all),
@@ -80,7 +84,7 @@ impl Bench<'_> {
         let mut found = Vec::new();
         for holder in self.target.holders() {
             if self.target.reaches(&holder, offset) {
-                for call in release::calls(self.target, self.survey, &holder, offset) {
+                for call in release::calls(self, &holder, offset) {
                     found.push((holder.clone(), call));
                 }
             }
@@ -96,4 +100,35 @@ impl Bench<'_> {
             StmtKind::Return { .. } | StmtKind::Goto { .. } | StmtKind::Break | StmtKind::Continue
         )
     }
+}
+
+/// Replaces a statement by lines, the last of which may be indented further than the statement was.
+fn replace(function: &FunctionSource, stmt: StmtId, code: &Snippet) -> Result<EditSet, Refusal> {
+    let indented = code.lines.last().is_some_and(|line| line.starts_with(b"\t"));
+    let Some((last, before)) = code.lines.split_last().filter(|_| indented) else {
+        return function.replace_stmt(stmt, code);
+    };
+    // The line above it is the head of an `if`: both together stand for the statement.
+    let Some((head, before)) = before.split_last() else { return function.replace_stmt(stmt, code) };
+    let file = &function.file;
+    let indent = file.indent_of(function.stmt(stmt).span.start);
+    let mut text = head.clone();
+    text.extend_from_slice(file.style.eol.as_bytes());
+    text.extend(file.deeper(indent));
+    text.extend_from_slice(last.trim_ascii_start());
+    let mut lines = before.to_vec();
+    lines.push(text);
+    function.replace_stmt(stmt, &Snippet { lines, declares: code.declares })
+}
+
+/// Whether a declaration may stand right before this statement: first in its block, or where the author mixes.
+fn may_declare(function: &FunctionSource, stmt: StmtId) -> bool {
+    let parent = function.stmt(stmt).parent.map(|parent| &function.stmt(parent).kind);
+    let first = match parent {
+        Some(StmtKind::Compound { items }) => {
+            items.iter().find(|item| !matches!(function.stmt(**item).kind, StmtKind::Decl { .. })) == Some(&stmt)
+        }
+        _ => true,
+    };
+    first || function.mixes_declarations()
 }

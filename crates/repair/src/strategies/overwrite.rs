@@ -2,7 +2,7 @@
 
 use caulk_source::{Snippet, StmtKind, declarator};
 
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -25,9 +25,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             }
             let mentioned = function.file.mentions(assign.rhs, crate::target::root(&holder)) && rhs.contains(&holder);
             if mentioned {
+                through(bench, all, assign, &holder, &rhs);
                 continue;
             }
-            for call in release::calls(target, bench.survey, &holder, start) {
+            for call in release::calls(bench, &holder, start) {
                 let made = function.insert_before(assign.stmt, &Snippet::line(call));
                 let title = format!("release the old `{holder}` before it is overwritten");
                 all.add(made, |edits| Candidate::new(function, "release-before-overwrite", title, edits).overwriting());
@@ -47,7 +48,7 @@ fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign
     let title = || format!("keep the result of `realloc` apart, so that `{holder}` can be released when it fails");
     let mut lines = vec![format!("{declared} = {rhs};")];
     lines.extend(tail.iter().cloned());
-    let made = if function.mixes_declarations() {
+    let made = if may_declare(function, assign.stmt) {
         function.replace_stmt(assign.stmt, &Snippet::lines(lines).declaring())
     } else {
         function.declare_in(function.enclosing_block(assign.stmt), &format!("{declared};")).and_then(|mut edits| {
@@ -60,6 +61,30 @@ fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign
     all.add(made, |edits| Candidate::new(function, "realloc-temporary", title(), edits));
 }
 
+/// `list = join(list, s);` becomes `joined = join(list, s); free(list); list = joined;`
+fn through(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign, holder: &str, rhs: &str) {
+    let function = &bench.target.function;
+    let Some(target) = assign.target else { return };
+    let start = function.stmt(assign.stmt).span.start;
+    let name = function.fresh_name("next");
+    let Ok(declared) = declarator(&function.decls[target].type_name, &name) else { return };
+    for call in release::calls(bench, holder, start) {
+        let tail = [call, format!("{holder} = {name};")];
+        let made = if may_declare(function, assign.stmt) {
+            let lines = std::iter::once(format!("{declared} = {rhs};")).chain(tail);
+            function.replace_stmt(assign.stmt, &Snippet::lines(lines).declaring())
+        } else {
+            function.declare_in(function.enclosing_block(assign.stmt), &format!("{declared};")).and_then(|mut edits| {
+                let lines = std::iter::once(format!("{name} = {rhs};")).chain(tail);
+                edits.merge(&function.replace_stmt(assign.stmt, &Snippet::lines(lines))?);
+                Ok(edits)
+            })
+        };
+        let title = format!("release the old `{holder}` once the new one is made");
+        all.add(made, |edits| Candidate::new(function, "release-before-overwrite", title, edits).overwriting());
+    }
+}
+
 /// The block is lost with its owner: released before the owner is, or before whatever else loses it.
 fn owner(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &bench.target.function;
@@ -69,6 +94,9 @@ fn owner(bench: &Bench<'_>, all: &mut Proposals) {
     }
     let start = function.stmt(sink).span.start;
     for (holder, call) in bench.releases_at(start) {
+        if function.assigns.iter().any(|assign| assign.stmt == sink) {
+            continue;
+        }
         let made = function.insert_before(sink, &Snippet::line(call));
         let title = format!("release `{holder}` before its owner goes");
         all.add(made, |edits| Candidate::new(function, "release-with-owner", title, edits).overwriting());

@@ -3,7 +3,7 @@
 use caulk_source::{CallId, Placement, Snippet, StmtKind, declarator};
 
 use super::conditional::conditions;
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, replace};
 use crate::change::Candidate;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -35,7 +35,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         for (prefix, suffix) in conditions(&outer.result_type) {
             let test = format!("if ({prefix}{before}{name}{behind}{suffix})");
             let lines = [head.clone(), test, format!("\t{code}")];
-            let made = function.replace_stmt(call.stmt, &Snippet::lines(lines).declaring());
+            let made = replace(function, call.stmt, &Snippet::lines(lines).declaring());
             if outer.result_type != "void" {
                 all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
             }

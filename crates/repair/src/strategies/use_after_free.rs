@@ -1,12 +1,13 @@
 //! Uses after a release: the release moves behind the use, or the use before the release.
 //!
-//! Only the library's own release moves: what else a deallocator does must happen when it did.
+//! Only what releases and nothing else moves: what else a deallocator does must happen when it did.
 
 use caulk_findings::StepKind;
 use caulk_source::{Placement, Snippet, StmtId, StmtKind, declarator};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
+use crate::release;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -17,9 +18,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     for step in releases {
         let Some(call) = function.call_at(step.place.line, step.place.column, &finding.release) else { continue };
         let call = &function.calls[call];
-        if call.callee != finding.release || !call.result_ignored {
+        if !call.result_ignored || !release::is_quiet(bench, &call.callee) {
             continue;
         }
+        let from = function.file.position_of(call.span.start);
         let release = call.stmt;
         let text = format!("{};", function.text(call.span));
         let title = format!("release {} only after its last use", finding.object);
@@ -30,7 +32,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 edits.merge(&function.return_through_temp(sink, &name, &code, Placement::Auto)?);
                 Ok(edits)
             });
-            all.add(made, |edits| Candidate::new(function, "use-into-temporary", title.clone(), edits));
+            all.add(made, |edits| Candidate::new(function, "use-into-temporary", title.clone(), edits).moving(from));
         }
         if let Some(item) = item_beside(bench, sink, release)
             && !bench.is_jump(item)
@@ -39,7 +41,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 edits.merge(&function.insert_after(item, &Snippet::line(text.clone()))?);
                 Ok(edits)
             });
-            all.add(made, |edits| Candidate::new(function, "move-release", title.clone(), edits));
+            all.add(made, |edits| Candidate::new(function, "move-release", title.clone(), edits).moving(from));
         }
         use_first(bench, all, sink, release);
     }

@@ -1,0 +1,60 @@
+//! A variable that owns the block, where its name is sometimes something else or out of scope:
+//! `T *owned = NULL;` at the start, set where the block is allocated, released where it would be lost.
+
+use caulk_source::{Placement, Snippet, StmtKind, declarator};
+
+use super::{Bench, Proposals};
+use crate::change::Candidate;
+use crate::release;
+use crate::target::root;
+
+pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    let (Some(source), Some(sink), Some(name)) = (target.source, target.sink, &target.name) else { return };
+    if name != root(name) || !target.finding.family.eq("memory") {
+        return;
+    }
+    let Some(decl) = function.variable_at(name, function.stmt(source).span.end) else { return };
+    let type_name = function.decls[decl].type_name.replace("const ", "");
+    let owned = function.fresh_name("owned");
+    let Ok(declared) = declarator(&type_name, &owned) else { return };
+    let release = &target.finding.release;
+    if !function.callable_at(release, function.stmt(sink).span.start) {
+        return;
+    }
+    let code = Snippet::line(format!("{release}({owned});"));
+    for clearing in [false, true] {
+        let made = function.declare_in(function.body, &format!("{declared} = NULL;")).and_then(|mut edits| {
+            edits.merge(&function.insert_after(source, &Snippet::line(format!("{owned} = {name};")))?);
+            let at_end = target.sink_is_end();
+            let released = match function.stmt(sink).kind {
+                _ if at_end => function.insert_at_end(function.body, &code)?,
+                StmtKind::Return { value: Some(value) } if !is_constant(&function.text(value)) => {
+                    let result = function.fresh_name_besides("result", std::slice::from_ref(&owned));
+                    function.return_through_temp(sink, &result, &code, Placement::Auto)?
+                }
+                _ => function.insert_before(sink, &code)?,
+            };
+            edits.merge(&released);
+            if clearing {
+                for holder in target.holders() {
+                    for (_, call) in function.releases_of(&holder) {
+                        let call = &function.calls[call];
+                        if release::is_release(function, bench.survey, call.span.start) && call.result_ignored {
+                            edits.merge(&function.set_null_after(call.stmt, &owned)?);
+                        }
+                    }
+                }
+            }
+            Ok(edits)
+        });
+        let title = format!("keep the block in a variable of its own, and release it before it is lost");
+        all.add(made, |edits| Candidate::new(function, "owner-variable", title, edits));
+    }
+}
+
+fn is_constant(text: &str) -> bool {
+    let inner = text.trim().trim_start_matches('(').trim_end_matches(')').trim_start_matches('-');
+    inner == "NULL" || inner.bytes().all(|byte| byte.is_ascii_digit())
+}
