@@ -13,7 +13,7 @@
 use std::fmt::Write;
 
 use caulk_base::Id;
-use caulk_ir::{Callee, FuncId, InstId, Op, Target, ValueId};
+use caulk_ir::{Callee, FuncId, InstId, Op, Target, Ty, ValueId};
 
 use crate::incident::Doubt;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -77,7 +77,9 @@ pub fn points_to(analysis: &Analysis<'_>, id: FuncId) -> String {
         if site.shared {
             line(&mut out, 2, "handed out of this function");
         }
-        if let Some(value) = words.function.insts[site.inst].result {
+        // A number that comes with the block is no way to it.
+        let result = words.function.insts[site.inst].result;
+        if let Some(value) = result.filter(|&value| words.function.values[value].ty == Ty::Ptr) {
             for text in uses(&words, value) {
                 line(&mut out, 2, &text);
             }

@@ -190,6 +190,10 @@ pub(crate) enum DumpKind {
     Ir,
     /// Which function calls which
     Callgraph,
+    /// The outcomes of a function: what it returns when, what it writes, allocates, releases and uses
+    Summary,
+    /// Where a function's pointers go: allocations, releases, calls through pointers, cells
+    Pointsto,
 }
 
 #[derive(Debug, Args)]
@@ -197,7 +201,7 @@ pub(crate) struct ModelsArgs {
     /// Only what this program uses: folders, compile databases or .c files
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// List instead what the program calls and no model describes, most calls first
+    /// List instead what the program calls and no model describes: what objects flow into first
     #[arg(long)]
     pub(crate) missing: bool,
     /// Only this function; may be repeated

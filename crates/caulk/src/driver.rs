@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use caulk_analysis::{Analysis, Limits};
 use caulk_checkers::Options;
 use caulk_findings::Findings;
 use caulk_frontend::{CacheChoice, FrontendError, Loaded, Request};
@@ -38,23 +39,35 @@ pub(crate) fn load(paths: &[PathBuf], args: &LoadArgs, bar: &Bar) -> Result<Proj
     Ok(Project { loaded, config })
 }
 
+/// The heap analysis alone.
+pub(crate) fn analyse(project: &Project, jobs: usize) -> Result<Analysis<'_>> {
+    let loaded = &project.loaded;
+    Ok(pool(jobs)?.install(|| caulk_analysis::analyse(&loaded.program, &project.config.models, Limits::default())))
+}
+
 /// Looks for errors, and adds what only the loading knows: what failed, and where the time went.
 pub(crate) fn check(project: &Project, at_exit: bool, jobs: usize) -> Result<Findings> {
     let began = Instant::now();
     let loaded = &project.loaded;
     let options = Options { at_exit, ..Options::default() };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("cannot start threads")?;
-    let mut findings = pool.install(|| caulk_checkers::check(&loaded.program, &project.config.models, &options));
+    let analysis = analyse(project, jobs)?;
+    let analysed = began.elapsed();
+    let mut findings = pool(jobs)?.install(|| caulk_checkers::findings_of(&analysis, &options));
     findings.summary.units_failed = loaded.failed.len() as u64;
     findings.summary.units_passed_over = loaded.passed_over.count() as u64;
     findings.gaps.splice(0..0, loaded.gaps.iter().cloned());
-    let load = loaded.timings.wall.as_micros() as u64;
-    let phases = &mut findings.summary.stats.phases;
-    phases.insert(0, ("compile and load".to_owned(), load));
-    if phases.len() == 1 {
-        phases.push(("check".to_owned(), began.elapsed().as_micros() as u64));
-    }
+    let phases = [
+        ("front end", loaded.timings.wall),
+        ("analysis", analysed),
+        ("checking", began.elapsed().saturating_sub(analysed)),
+    ];
+    findings.summary.stats.phases =
+        phases.iter().map(|(name, time)| ((*name).to_owned(), time.as_micros() as u64)).collect();
     Ok(findings)
+}
+
+fn pool(jobs: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("cannot start threads")
 }
 
 /// Where the search for `caulk.toml` begins: the first path, or the folder it lies in.

@@ -22,6 +22,15 @@ pub(super) fn run(args: &DumpArgs) -> Result<Outcome> {
     let text = match args.what {
         DumpKind::Ir => ir(program, wanted.as_deref()),
         DumpKind::Callgraph => callgraph(program, wanted.as_deref()),
+        DumpKind::Summary | DumpKind::Pointsto => {
+            let analysis = driver::analyse(&project, args.load.jobs)?;
+            let all: Vec<FuncId> = program.functions.ids().collect();
+            let one = |&id: &FuncId| match args.what {
+                DumpKind::Summary => caulk_analysis::show::summary(&analysis.knowledge, id),
+                _ => caulk_analysis::show::points_to(&analysis, id),
+            };
+            wanted.as_deref().unwrap_or(&all).iter().map(one).collect::<Vec<_>>().join("\n")
+        }
     };
     output::print(&text)?;
     Ok(Outcome::Clean)

@@ -27,7 +27,8 @@ pub(super) fn run(args: &ModelsArgs) -> Result<Outcome> {
         drop(bar);
         let (program, models) = (&project.loaded.program, &project.config.models);
         if args.missing {
-            missing(program, models)
+            let analysis = driver::analyse(&project, args.load.jobs)?;
+            missing(program, models, &caulk_analysis::unmodelled(&analysis.knowledge))
         } else {
             let used: BTreeSet<&String> = program.externs.iter().filter(|name| models.get(name).is_some()).collect();
             listing(models, &used.into_iter().cloned().collect::<Vec<_>>())?
@@ -58,14 +59,17 @@ fn listing(models: &Models, wanted: &[String]) -> Result<String> {
 /// What is assumed of one function without a model.
 #[derive(Default)]
 struct Unknown {
+    /// Calls in functions that give it an object they follow.
+    given: u64,
     calls: usize,
     /// Pointer arguments that it may keep, for all we know.
     keeps: BTreeSet<usize>,
     returns_pointer: bool,
 }
 
-/// External functions without a model that are given pointers or give one, most calls first.
-fn missing(program: &Program, models: &Models) -> String {
+/// External functions without a model that are given pointers or give one: those that objects flow into most often
+/// first (`given`, from the analysis), then most calls.
+fn missing(program: &Program, models: &Models, given: &[(String, u64)]) -> String {
     let mut unknown: BTreeMap<&str, Unknown> = BTreeMap::new();
     for id in program.functions.ids() {
         let unit_id = program.unit_of(id);
@@ -94,9 +98,16 @@ fn missing(program: &Program, models: &Models) -> String {
             }
         }
     }
+    for (name, calls) in given {
+        if let Some(entry) = unknown.get_mut(name.as_str()) {
+            entry.given = *calls;
+        }
+    }
     let mut rows: Vec<(&str, Unknown)> =
         unknown.into_iter().filter(|(_, unknown)| !unknown.keeps.is_empty() || unknown.returns_pointer).collect();
-    rows.sort_by(|(name, one), (other_name, other)| (other.calls, name).cmp(&(one.calls, other_name)));
+    rows.sort_by(|(name, one), (other_name, other)| {
+        (other.given, other.calls, name).cmp(&(one.given, one.calls, other_name))
+    });
     let mut text = String::new();
     for (name, unknown) in rows {
         let _ = writeln!(text, "{:>6} calls  {name}: {}", unknown.calls, assumed(&unknown));
