@@ -50,7 +50,7 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     }
     if grain == Grain::Result {
         return state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
-            Some(value) => value.signum() as u64 + 10,
+            Some(value) => (value.signum() + 10) as u64,
             None => u64::from(!terms.mentions(term).is_empty()) + 2,
         });
     }

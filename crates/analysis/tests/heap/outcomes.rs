@@ -210,3 +210,15 @@ bb2:
         assert_eq!(sometimes, [false, true], "the two ways are kept apart");
     });
 }
+
+#[test]
+fn over_the_limit_outcomes_become_one_that_may_be_either() {
+    let program = crate::support::program(PUSH);
+    let models = caulk_models::Models::builtin();
+    let limits = caulk_analysis::Limits { outcomes: 1, ..caulk_analysis::Limits::default() };
+    let analysis = caulk_analysis::analyse(&program, &models, limits);
+    let push = summary(&analysis, "push");
+    let [only] = &push.0.outcomes[..] else { panic!("{:#?}", push.0) };
+    let result = only.result.map(|result| push.term(result).clone());
+    assert!(!matches!(result, Some(Term::Int(_))), "{result:?} is not the only possible result");
+}
