@@ -180,13 +180,22 @@ impl Engine<'_> {
         }
         // What must still be alive for it.
         for (obj, known) in &outcome.objs {
-            if !known.used {
+            if !known.used && !known.passed {
                 continue;
             }
-            if let Some(ptr) = self.input_pointer(before, translation, *obj)
-                && !self.touch(&mut state, ptr, id, Use::Passed)
-            {
+            let Some(ptr) = self.input_pointer(before, translation, *obj) else { continue };
+            let alive = if known.used {
+                self.touch(&mut state, ptr, id, Use::Passed)
+            } else {
+                self.check_freed(&mut state, ptr, id)
+            };
+            if !alive {
                 return None;
+            }
+            if known.passed && matches!(self.terms.get(ptr), Term::Param(_)) {
+                let input = self.terms.intern_object(Object::Deref(ptr));
+                let family = self.memory;
+                state.obj_entry(input, family).passed = true;
             }
         }
         let changed: Vec<Option<TermId>> =
@@ -292,6 +301,7 @@ impl Engine<'_> {
                 state.aliased = id.0 + 1;
             }
             for held in self.terms.mentions(term).to_vec() {
+                self.ever_bound.insert(held);
                 state.record(Event::Store { inst: id, obj: held });
             }
             if !matches!(self.terms.object(obj), Object::Stack(_)) {

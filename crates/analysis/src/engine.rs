@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet};
-use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId};
+use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId, VarId};
 use caulk_models::{FamilyId, Models};
 
 use crate::cfg::{self, Cfg};
@@ -87,6 +87,8 @@ pub(crate) struct Engine<'a> {
     pub limits: Limits,
     /// Values that some source variable holds.
     pub bound: FxHashSet<ValueId>,
+    /// The values each source variable is given.
+    pub bindings: FxHashMap<VarId, Vec<ValueId>>,
     /// Values that some instruction reads.
     pub used: FxHashSet<ValueId>,
     /// Values that are written to memory or come together with others.
@@ -122,6 +124,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
     let mut bound = FxHashSet::default();
     let mut stored = FxHashSet::default();
     let mut used = FxHashSet::default();
+    let mut bindings: FxHashMap<VarId, Vec<ValueId>> = FxHashMap::default();
     for inst in function.insts.iter() {
         if !matches!(inst.op, Op::Bind { .. }) {
             cfg::for_each_operand(&inst.op, |value| {
@@ -129,7 +132,8 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
             });
         }
         match &inst.op {
-            Op::Bind { value, .. } => {
+            Op::Bind { var, value } => {
+                bindings.entry(*var).or_default().push(*value);
                 bound.insert(*value);
             }
             Op::Store { value, .. } => {
@@ -151,6 +155,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         memory: knowledge.memory,
         limits,
         bound,
+        bindings,
         used,
         stored,
         ends_program: function.name == "main",

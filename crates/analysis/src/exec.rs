@@ -252,6 +252,15 @@ impl Engine<'_> {
                 let merged = matches!(self.function.values[*value].kind, ValueKind::Inst(inst) if matches!(self.function.insts[inst].op, Op::Phi { .. }));
                 if !merged {
                     self.rebind(state, *var, *value, id);
+                    // What the variable had before is held by it no longer.
+                    for old in self.bindings.get(var).into_iter().flatten() {
+                        if old != value
+                            && !self.cfg.is_live_after(self.block, *old, id)
+                            && let Ok(at) = state.env.binary_search_by_key(old, |entry| entry.0)
+                        {
+                            state.env.remove(at);
+                        }
+                    }
                 }
             }
             Op::Call(_)
@@ -380,6 +389,7 @@ impl Engine<'_> {
             state.aliased = id.0 + 1;
         }
         for held in self.terms.mentions(term).to_vec() {
+            self.ever_bound.insert(held);
             state.record(Event::Store { inst: id, obj: held });
             if let Some(entry) = state.obj_mut(held) {
                 entry.touched = Some(id);

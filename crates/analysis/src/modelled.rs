@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::facts::Range;
 use crate::object::{ObjState, Object, Status};
 use crate::state::State;
-use crate::term::{TermId, ZERO};
+use crate::term::{Term, TermId, ZERO};
 
 /// How a modelled call ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,9 +48,16 @@ impl Engine<'_> {
                 _ => false,
             });
             let pointer = matches!(self.function.values[call.args[index]].ty, Ty::Ptr);
-            if !released && (pointer || !self.terms.mentions(arg).is_empty()) && !self.check_freed(&mut state, arg, id)
-            {
+            if released || (!pointer && self.terms.mentions(arg).is_empty()) {
+                continue;
+            }
+            if !self.check_freed(&mut state, arg, id) {
                 return Vec::new();
+            }
+            if matches!(self.terms.get(arg), Term::Param(_)) {
+                let obj = self.terms.intern_object(Object::Deref(arg));
+                let family = self.memory;
+                state.obj_entry(obj, family).passed = true;
             }
         }
         // A pointer variable passed by address to a function that only reads: its bytes are sent somewhere.
@@ -384,7 +391,12 @@ impl Engine<'_> {
         if let Some(arg) = returns.argument
             && let Some(&term) = args.get(arg as usize)
         {
-            return Some(term);
+            if returns.fails != Some(0) || ending == Ending::Success {
+                return Some(term);
+            }
+            // `fgets`: the argument, or null.
+            let found = self.terms.sym(id.0, 0);
+            return Some(self.terms.ite(found, term, ZERO));
         }
         let inside = match (returns.interior, returns.interior_deref) {
             (Some(arg), _) => args.get(arg as usize).copied(),

@@ -72,6 +72,8 @@ pub struct ObjState {
     pub lent: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
     pub used: bool,
+    /// Passed on to a function that may look at it, on every path here.
+    pub passed: bool,
     /// An input object that became ours to watch: `realloc` failed on it.
     pub owned: bool,
     /// What its address is when the allocation failed: 0 or -1.
@@ -100,6 +102,7 @@ impl ObjState {
             escaped: false,
             lent: false,
             used: false,
+            passed: false,
             owned: false,
             failure: 0,
             zeroed: false,
@@ -124,6 +127,7 @@ impl ObjState {
             escaped: self.escaped || other.escaped,
             lent: self.lent || other.lent,
             used: self.used && other.used,
+            passed: self.passed && other.passed,
             owned: self.owned && other.owned,
             failure: self.failure,
             zeroed: self.zeroed && other.zeroed,

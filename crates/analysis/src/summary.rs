@@ -237,7 +237,8 @@ impl Engine<'_> {
             Object::Stack(_) | Object::Code(_) => false,
             Object::Heap { .. } => reached.contains(obj),
             Object::Deref(base) => {
-                !is_hidden(terms, *base) && (known.status != Status::LIVE || known.used || known.escaped || known.lent)
+                !is_hidden(terms, *base)
+                    && (known.status != Status::LIVE || known.used || known.passed || known.escaped || known.lent)
             }
             Object::Global(_) | Object::External(_) => known.status != Status::LIVE,
         });
