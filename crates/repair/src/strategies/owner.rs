@@ -49,7 +49,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             }
             Ok(edits)
         });
-        let title = format!("keep the block in a variable of its own, and release it before it is lost");
+        let title = "keep the block in a variable of its own, and release it before it is lost".to_string();
         all.add(made, |edits| Candidate::new(function, "owner-variable", title, edits));
     }
 }
