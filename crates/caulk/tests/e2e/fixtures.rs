@@ -2,6 +2,7 @@
 //! what the sanitizers say of those that can be run agrees with it.
 
 mod carets;
+mod fix;
 mod sanitize;
 
 use std::path::{Path, PathBuf};
