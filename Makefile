@@ -34,7 +34,8 @@ try:
 	$(CARGO) build --package caulk
 	@CAULK=$(TARGET)/debug/caulk scripts/try
 
-test: setup
+test:
+	@scripts/setup build test browser
 	$(CARGO) test --workspace --no-fail-fast
 
 lint: setup

@@ -3,6 +3,13 @@
 
 #include "notes.h"
 
+static int add_line(struct store *store, const char *line) {
+    struct note *note = note_parse(line);
+    if (!note)
+        return -1;
+    return store_add(store, note);
+}
+
 static int load(struct store *store, const char *path) {
     char line[256];
     FILE *in = fopen(path, "r");
@@ -14,13 +21,9 @@ static int load(struct store *store, const char *path) {
         fprintf(stderr, "%s: not a notes file\n", path);
         return -1;
     }
-    while (fgets(line, sizeof line, in)) {
-        struct note *note = note_parse(line);
-        if (!note)
-            continue;
-        if (store_add(store, note) < 0)
+    while (fgets(line, sizeof line, in))
+        if (add_line(store, line) < 0)
             fprintf(stderr, "%s: skipped: %s", path, line);
-    }
     fclose(in);
     return 0;
 }
@@ -31,8 +34,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         if (load(&store, argv[i]) < 0)
             failed = 1;
-    for (size_t i = 0; i < store.count; i++)
-        printf("%zu. %s:%s", i + 1, store.notes[i]->key, store.notes[i]->text);
+    for (struct link *link = store.first; link; link = link->next)
+        printf("%s:%s", link->note->key, link->note->text);
     store_free(&store);
     return failed;
 }

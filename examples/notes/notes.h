@@ -1,18 +1,19 @@
-/* A tiny note keeper: "key: text" lines, kept in the order they came. */
+/* A tiny note keeper: "key: text" lines, the newest first. */
 #ifndef NOTES_H
 #define NOTES_H
-
-#include <stddef.h>
 
 struct note {
     char *key;
     char *text;
 };
 
+struct link {
+    struct note *note;
+    struct link *next;
+};
+
 struct store {
-    struct note **notes;
-    size_t count;
-    size_t room;
+    struct link *first;
 };
 
 /* A note from one line, or NULL if the line is none. */

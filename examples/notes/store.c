@@ -28,23 +28,23 @@ void note_free(struct note *note) {
 }
 
 int store_add(struct store *store, struct note *note) {
-    for (size_t i = 0; i < store->count; i++)
-        if (strcmp(store->notes[i]->key, note->key) == 0)
+    struct link *link = malloc(sizeof *link);
+    if (!link)
+        return -1;
+    for (struct link *old = store->first; old; old = old->next)
+        if (strcmp(old->note->key, note->key) == 0)
             return -1;
-
-    if (store->count == store->room) {
-        size_t room = store->room ? 2 * store->room : 4;
-        store->notes = realloc(store->notes, room * sizeof *store->notes);
-        if (!store->notes)
-            return -1;
-        store->room = room;
-    }
-    store->notes[store->count++] = note;
+    link->note = note;
+    link->next = store->first;
+    store->first = link;
     return 0;
 }
 
 void store_free(struct store *store) {
-    for (size_t i = 0; i < store->count; i++)
-        note_free(store->notes[i]);
-    free(store->notes);
+    while (store->first) {
+        struct link *link = store->first;
+        store->first = link->next;
+        note_free(link->note);
+        free(link);
+    }
 }

@@ -207,7 +207,8 @@ impl Engine<'_> {
                 }
             }
             let states = if loop_head {
-                self.new_at_head(block, arrived, heads.entry(block).or_default())
+                let round = rounds.get(&block).copied().unwrap_or(0);
+                self.new_at_head(block, arrived, heads.entry(block).or_default(), round)
             } else {
                 self.merge_all(block, arrived, false)
             };
@@ -273,10 +274,15 @@ impl Engine<'_> {
     }
 
     /// The states at a loop head that say something new, merged into what is known there.
-    fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>) -> Vec<State> {
+    /// The longer it takes, the less is told apart.
+    fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>, round: usize) -> Vec<State> {
         let mut fresh: Vec<usize> = Vec::new();
         for state in arrived {
-            let grain = self.grain(known.len());
+            let grain = match self.grain(known.len()) {
+                Grain::Fine if round > self.limits.rounds / 3 => Grain::Coarse,
+                Grain::Coarse | Grain::Fine if round > 2 * self.limits.rounds / 3 => Grain::One,
+                grain => grain,
+            };
             let full = known.len() >= self.limits.coarse_states;
             let key = merge::key(&state, &self.terms, grain, true);
             let found = known.iter().position(|old| merge::key(old, &self.terms, grain, true) == key);

@@ -144,17 +144,33 @@ impl Joiner<'_> {
                 joined.env.push((value, term));
             }
         }
+        // At a loop head, an element that only one way knows lies at some place from here on: each round
+        // would bring another index.
+        let mut somewhere: Vec<(ObjId, TermId)> = Vec::new();
+        let hull = self.hull;
+        let passing = |off: Off, other: &State, obj: ObjId| {
+            !hull
+                && matches!(off, Off::Elem(..))
+                && other.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err()
+        };
         for &((obj, off), mine) in &old.cells {
+            if passing(off, new, obj) {
+                somewhere.push((obj, mine.term));
+                continue;
+            }
             let theirs = new.load(self.terms, obj, off, mine.size);
             self.cell(&mut joined, obj, off, mine.size, mine.term, theirs, &mut blurred);
         }
         for &((obj, off), theirs) in &new.cells {
-            if old.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err() {
+            if passing(off, old, obj) {
+                somewhere.push((obj, theirs.term));
+            } else if old.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err() {
                 let mine = old.load(self.terms, obj, off, theirs.size);
                 self.cell(&mut joined, obj, off, theirs.size, mine, theirs.term, &mut blurred);
             }
         }
-        joined.weak = old.weak.iter().chain(&new.weak).copied().collect();
+        somewhere.retain(|(_, term)| self.terms.is_held_by_name(*term));
+        joined.weak = old.weak.iter().chain(&new.weak).chain(&somewhere).copied().collect();
         joined.weak.sort_unstable();
         joined.weak.dedup();
 
