@@ -229,8 +229,13 @@ impl Engine<'_> {
                 }
                 pending.entry((self.cfg.order[to], to)).or_default().push(state);
             }
-            if visits > self.limits.visits * 4 {
+            if visits > self.limits.visits * 4 || self.work > self.limits.work * 6 {
                 // Cannot happen with everything merged, but a hang would be worse than a gap.
+                // Callers take the function for one they know nothing of.
+                self.exits.clear();
+                self.incidents.clear();
+                self.degraded = true;
+                self.calls_unknown = true;
                 break;
             }
         }

@@ -74,7 +74,10 @@ impl Engine<'_> {
         for at in range.first.0..range.end.0 {
             let id = InstId(at);
             let inst = &self.function.insts[id];
-            self.work += states.iter().map(|state| 1 + (state.cells.len() + state.objs.len()) / 8).sum::<usize>();
+            self.work += states
+                .iter()
+                .map(|state| 1 + (state.env.len() + state.cells.len() + state.objs.len()) / 8)
+                .sum::<usize>();
             if inst.op.is_terminator() {
                 for state in states {
                     self.terminate(state, id, inst, leaving);
