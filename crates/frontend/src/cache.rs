@@ -62,6 +62,9 @@ struct FileList {
     absent: Vec<String>,
 }
 
+/// Numbers the temporary files of this process, whichever of its open caches writes them.
+static PARTS: AtomicU64 = AtomicU64::new(0);
+
 /// An open cache folder.
 pub struct Cache {
     folder: PathBuf,
@@ -69,7 +72,6 @@ pub struct Cache {
     limit: u64,
     gaps: Mutex<Vec<Gap>>,
     written: AtomicU64,
-    counter: AtomicU64,
 }
 
 impl Cache {
@@ -87,7 +89,6 @@ impl Cache {
             limit,
             gaps: Mutex::default(),
             written: AtomicU64::new(0),
-            counter: AtomicU64::new(0),
         })
     }
 
@@ -192,7 +193,7 @@ impl Cache {
         let mut bytes = postcard::to_extend(value, head).map_err(std::io::Error::other)?;
         let sum = ContentHash::of(&bytes[24..]);
         bytes[8..24].copy_from_slice(&sum.0);
-        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let number = PARTS.fetch_add(1, Ordering::Relaxed);
         let temporary = self.scratch().join(format!("{}-{number}.part", std::process::id()));
         if let Some(parent) = place.parent() {
             std::fs::create_dir_all(parent)?;
