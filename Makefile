@@ -11,6 +11,8 @@ PROJECTS ?= examples/notes
 BENCH    ?=
 
 FUZZ_SECONDS ?= 30
+# The first random program: another number, other programs.
+FUZZ_SEED    ?= 1
 
 .PHONY: help setup build try test lint bench fuzz install uninstall clean
 
@@ -19,7 +21,7 @@ help:
 	@echo "make test      every test"
 	@echo "make lint      rustfmt, clippy, and the rules of the house (cargo xtask tidy)"
 	@echo "make bench     seconds, memory and findings against clang on PROJECTS=\"dir dir\", into $(TARGET)/bench.md"
-	@echo "make fuzz      damaged input for every reader, FUZZ_SECONDS=$(FUZZ_SECONDS) each"
+	@echo "make fuzz      damaged input for every reader, and random programs repaired and run: FUZZ_SECONDS=$(FUZZ_SECONDS) each"
 	@echo "make install   caulk into PREFIX=$(PREFIX) (DESTDIR is honoured)"
 
 setup:
@@ -49,8 +51,10 @@ bench: build
 
 # With debug assertions: an overflow is a result, too.
 fuzz: setup
-	$(CARGO) build --package caulk-fuzz
-	$(TARGET)/debug/caulk-fuzz --seconds $(FUZZ_SECONDS) --out $(TARGET)/fuzz
+	$(CARGO) build --package caulk-fuzz --package caulk-differential --package caulk
+	$(TARGET)/debug/caulk-fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(TARGET)/fuzz
+	$(TARGET)/debug/caulk-differential --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(TARGET)/fuzz \
+	    --caulk $(TARGET)/debug/caulk --jobs $$(nproc)
 
 install: build
 	install -D -m 755 $(TARGET)/release/caulk $(DESTDIR)$(PREFIX)/bin/caulk

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use caulk_differential::check::{Class, Harm, judge};
@@ -16,10 +17,11 @@ use caulk_differential::run::{Runner, error_kinds, has_errors};
 use caulk_differential::{Program, generate};
 
 const USAGE: &str = "\
-usage: caulk-differential [--programs N] [--seed S] [--caulk PATH] [--clang PATH] [--jobs N]
+usage: caulk-differential [--programs N] [--seconds N] [--seed S] [--caulk PATH] [--clang PATH] [--jobs N]
                           [--out FOLDER] [--keep CLASS]... [--print SEED]
 
-  --programs N   how many programs (100)
+  --programs N   how many programs (100; with --seconds, as many as there is time for)
+  --seconds N    start no program after this time
   --seed S       the first one's number (1)
   --caulk PATH   the caulk to test; without it the programs are only run
   --out FOLDER   where unsafe cases go (differential-out)
@@ -28,7 +30,8 @@ usage: caulk-differential [--programs N] [--seed S] [--caulk PATH] [--clang PATH
 ";
 
 struct Options {
-    programs: u64,
+    programs: Option<u64>,
+    seconds: Option<u64>,
     seed: u64,
     caulk: Option<PathBuf>,
     clang: String,
@@ -40,7 +43,8 @@ struct Options {
 
 fn options() -> Result<Options> {
     let mut options = Options {
-        programs: 100,
+        programs: None,
+        seconds: None,
         seed: 1,
         caulk: None,
         clang: "clang-19".into(),
@@ -53,7 +57,8 @@ fn options() -> Result<Options> {
     while let Some(name) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{name} needs a value\n{USAGE}"));
         match name.as_str() {
-            "--programs" => options.programs = value()?.parse()?,
+            "--programs" => options.programs = Some(value()?.parse()?),
+            "--seconds" => options.seconds = Some(value()?.parse()?),
             "--seed" => options.seed = value()?.parse()?,
             "--caulk" => options.caulk = Some(value()?.into()),
             "--clang" => options.clang = value()?,
@@ -86,7 +91,10 @@ fn main() -> Result<()> {
     let scratch = tempfile::tempdir().context("a scratch folder")?;
     let runner = Runner::new(&options.clang, scratch.path())?;
     let next = AtomicU64::new(options.seed);
-    let end = options.seed + options.programs;
+    let programs = options.programs.unwrap_or(if options.seconds.is_some() { u64::MAX } else { 100 });
+    let end = options.seed.saturating_add(programs);
+    let started = Instant::now();
+    let late = || options.seconds.is_some_and(|seconds| started.elapsed().as_secs() >= seconds);
     let results: Mutex<BTreeMap<u64, Case>> = Mutex::default();
     let failure: Mutex<Option<anyhow::Error>> = Mutex::default();
     std::thread::scope(|scope| {
@@ -94,7 +102,7 @@ fn main() -> Result<()> {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failure.lock().is_ok_and(|failure| failure.is_some()) {
+                    if seed >= end || late() || failure.lock().is_ok_and(|failure| failure.is_some()) {
                         return;
                     }
                     match one(&options, &runner, scratch.path(), seed) {

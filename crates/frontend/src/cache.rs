@@ -83,13 +83,7 @@ impl Cache {
         if !ignore.exists() {
             std::fs::write(ignore, "*\n")?;
         }
-        Ok(Cache {
-            folder: folder.to_path_buf(),
-            base,
-            limit,
-            gaps: Mutex::default(),
-            written: AtomicU64::new(0),
-        })
+        Ok(Cache { folder: folder.to_path_buf(), base, limit, gaps: Mutex::default(), written: AtomicU64::new(0) })
     }
 
     /// Where this run may put temporary files.

@@ -27,7 +27,9 @@ pub(crate) fn run(target: Target, folder: &Path, seed: u64) -> Result<()> {
             None => mutate(&seeds[one], &seeds[other], &mut random),
         };
         write(&mut input_file, &input)?;
-        write(&mut count_file, count.to_string().as_bytes())?;
+        // Always as long, and never cut off first: the parent reads it at any moment.
+        count_file.seek(SeekFrom::Start(0))?;
+        count_file.write_all(format!("{count:020}").as_bytes())?;
         target.read(&input);
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! End-to-end tests: everything here runs the built `caulk`, in one test binary,
 //! because every binary that links LLVM costs seconds.
 
+mod capture;
 mod check;
 mod cli;
 mod fixtures;

@@ -3,3 +3,4 @@
 mod capture;
 mod load;
 mod project;
+mod tools;
