@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::run::{Ran, caulk};
-use carets::{Expected, Fixture, find_fixtures};
+use carets::{Expected, Fixture, State, find_fixtures};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
@@ -85,15 +85,16 @@ fn sanitizers_agree_with_carets() {
         let runs = sanitize::runs(&program, fixture.run.unwrap_or(0));
         let wrong = runs.iter().find(|run| run.complaint.is_none() && run.code.is_none_or(|code| code >= 10));
         let complaint = runs.iter().find(|run| run.complaint.is_some());
+        let has_error = fixture.expected.iter().any(|expected| expected.state != State::Wrong);
         let mut said = Vec::new();
         if let Some(run) = wrong {
             said.push(format!("{}: {} ends with {:?}", fixture.name, run.name(), run.code));
         }
         match complaint {
-            Some(run) if fixture.expected.is_empty() => {
+            Some(run) if !has_error => {
                 said.push(format!("{}: {}: {}", fixture.name, run.name(), run.complaint.clone().unwrap_or_default()));
             }
-            None if !fixture.expected.is_empty() => {
+            None if has_error => {
                 said.push(format!("{}: no run of {} shows the error", fixture.name, runs.len()));
             }
             _ => {}
@@ -187,25 +188,31 @@ fn compare(fixture: &Fixture, findings: &[Found]) -> Vec<String> {
     };
     let unexpected: Vec<_> =
         findings.iter().filter(|found| !fixture.expected.iter().any(|expected| fits(expected, found))).collect();
-    for expected in fixture.expected.iter().filter(|expected| expected.required) {
+    for expected in &fixture.expected {
         let fitting: Vec<_> = findings.iter().filter(|found| fits(expected, found)).collect();
         let (rule, spot) = &expected.places[0];
         let label = &expected.label;
-        if fitting.is_empty() {
-            let from = expected.sources.first().map_or(String::new(), |source| format!(" from line {}", source.line));
-            said.push(format!("{}:{}: missing {rule} of {label}{from}", file_of(&spot.file), spot.line));
-        } else if rule == "double-free" && !expected.releases.is_empty() {
-            let shown = |found: &Found| {
-                expected.releases.iter().any(|spot| found.steps.iter().any(|at| spot.holds(&at.file, at.line, 0)))
-            };
-            if !fitting.iter().any(|found| shown(found)) {
-                let line = expected.releases[0].line;
+        let place = format!("{}:{}", file_of(&spot.file), spot.line);
+        match expected.state {
+            State::Perhaps => {}
+            State::Missed if !fitting.is_empty() => {
+                said.push(format!("{place}: {rule} of {label} is found now: take `missed` away, and `fn_`"));
+            }
+            State::Missed => {}
+            State::Wrong if fitting.is_empty() => {
                 said.push(format!(
-                    "{}:{}: {rule} of {label}: no step at the first release, line {line}",
-                    file_of(&spot.file),
-                    spot.line
+                    "{place}: {rule} of {label} is not reported any more: take the mark away, and `fp_`"
                 ));
             }
+            State::Found if fitting.is_empty() => {
+                let from =
+                    expected.sources.first().map_or(String::new(), |source| format!(" from line {}", source.line));
+                said.push(format!("{place}: missing {rule} of {label}{from}"));
+            }
+            State::Found | State::Wrong => said.extend(
+                without_first_release(expected, &fitting)
+                    .map(|line| format!("{place}: {rule} of {label}: no step at the first release, line {line}")),
+            ),
         }
     }
     for found in unexpected {
@@ -221,6 +228,15 @@ fn compare(fixture: &Fixture, findings: &[Found]) -> Vec<String> {
         ));
     }
     said
+}
+
+/// The line of the marked first release, where none of the findings has a step there.
+fn without_first_release(expected: &Expected, fitting: &[&Found]) -> Option<u32> {
+    let shown = |found: &&Found| {
+        expected.releases.iter().any(|spot| found.steps.iter().any(|at| spot.holds(&at.file, at.line, 0)))
+    };
+    let first = expected.releases.first().filter(|_| expected.places[0].0 == "double-free")?;
+    (!fitting.iter().any(shown)).then_some(first.line)
 }
 
 fn fits(expected: &Expected, found: &Found) -> bool {
