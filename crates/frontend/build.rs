@@ -61,6 +61,9 @@ fn build_llvm_shim() {
     if !Path::new(&include).join("llvm/Bitcode/BitcodeReader.h").exists() {
         fail(&format!("no LLVM headers in {include}: install the Debian package llvm-19-dev"));
     }
+    if !Path::new(&include).join("clang/AST/Decl.h").exists() {
+        fail(&format!("no clang headers in {include}: install the Debian package libclang-19-dev"));
+    }
 
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").opt_level(2).debug(false).warnings(true).extra_warnings(true);
@@ -93,11 +96,11 @@ fn build_llvm_shim() {
 fn build_plugin(build: cc::Build) {
     let Ok(folder) = env::var("OUT_DIR") else { fail("OUT_DIR is not set") };
     let mut command = build.get_compiler().to_command();
-    command.args(["-shared", "cpp/plugin/plugin.cpp", "-Wl,-s", "-L"]).arg(&folder).arg("-lcaulk_shim");
+    command.arg("-shared").args(cpp_files("cpp/plugin")).args(["-Wl,-s", "-L"]).arg(&folder).arg("-lcaulk_shim");
     command.arg("-o").arg(Path::new(&folder).join("plugin.so"));
     match command.output() {
         Ok(output) if output.status.success() => {}
-        Ok(output) => fail(&format!("cpp/plugin/plugin.cpp does not compile: {}", first_line(&output.stderr))),
+        Ok(output) => fail(&format!("cpp/plugin does not compile: {}", first_line(&output.stderr))),
         Err(error) => fail(&format!("cannot run the C++ compiler: {error}")),
     }
 }

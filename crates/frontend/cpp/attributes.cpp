@@ -70,7 +70,7 @@ SmallVector<int, 8> sourceParameters(const Function &function, ArrayRef<const DI
   return map;
 }
 
-void writeAttributes(Bytes &out, const Function &function, ArrayRef<const DIType *> types) {
+void writeAttributes(Bytes &out, const Function &function, ArrayRef<const DIType *> types, ArrayRef<bool> declared) {
   uint8_t flags = 0;
   flags |= function.doesNotReturn() ? 1 : 0;
   flags |= function.onlyReadsMemory() ? 2 : 0;
@@ -80,10 +80,12 @@ void writeAttributes(Bytes &out, const Function &function, ArrayRef<const DIType
   out.byte(flags);
 
   SmallVector<int, 8> source = sourceParameters(function, types);
+  unsigned first = function.hasStructRetAttr() ? 1 : 0;
   out.number(function.arg_size());
   for (unsigned i = 0; i < function.arg_size(); i++) {
-    bool toConst = source[i] >= 0 && function.getArg(i)->getType()->isPointerTy() &&
-                   isPointerToConst(types[unsigned(source[i])]);
+    bool toConst = source[i] >= 0 && isPointerToConst(types[unsigned(source[i])]);
+    toConst |= i >= first && i - first < declared.size() && declared[i - first];
+    toConst &= function.getArg(i)->getType()->isPointerTy();
     uint8_t param = 0;
     param |= function.hasParamAttribute(i, Attribute::NoCapture) ? 1 : 0;
     param |= function.hasParamAttribute(i, Attribute::ReadOnly) || function.hasParamAttribute(i, Attribute::ReadNone)

@@ -18,7 +18,8 @@ enum SymbolTag : uint8_t { SymbolFunction, SymbolGlobal, SymbolAlias, SymbolDecl
 enum LinkageTag : uint8_t { LinkInternal, LinkExternal, LinkWeak, LinkCommon, LinkAvailableExternally };
 enum InitTag : uint8_t { InitInt, InitAddress };
 
-ModuleLowering::ModuleLowering(Module &module) : module(module), dataLayout(module.getDataLayout()) {}
+ModuleLowering::ModuleLowering(Module &module, const Prototypes *prototypes)
+    : module(module), prototypes(prototypes), dataLayout(module.getDataLayout()) {}
 
 void ModuleLowering::write(Bytes &out) {
   // Variables as records beside the instructions, not as calls between them.
@@ -129,7 +130,10 @@ void ModuleLowering::writeSymbols(Bytes &out) {
     if (auto *function = dyn_cast<Function>(value)) {
       if (function->isDeclaration()) {
         out.byte(SymbolDeclaredFunction);
-        writeAttributes(out, *function, sourceTypes(*function));
+        DeclaredParameters declared;
+        if (prototypes && !function->getSubprogram())
+          declared = prototypes->lookup(name);
+        writeAttributes(out, *function, sourceTypes(*function), declared);
       } else {
         out.byte(SymbolFunction);
         out.number(functions++);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "debug_info.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 
 namespace caulk {
@@ -18,9 +19,15 @@ enum TyTag : uint32_t { TyVoid, TyInt, TyPtr, TyFloat, TyAggregate };
 /// A tag (as a number, to be a key) with bits or bytes.
 using MachineTy = std::pair<uint32_t, uint64_t>;
 
+/// For each parameter of a prototype, from the first on as far as machine and source agree: is it a pointer to const?
+using DeclaredParameters = llvm::SmallVector<bool, 4>;
+/// By the name that the linker sees.
+using Prototypes = llvm::StringMap<DeclaredParameters>;
+
 class ModuleLowering {
 public:
-  explicit ModuleLowering(llvm::Module &module);
+  /// `prototypes` tell of functions that debug information does not describe.
+  explicit ModuleLowering(llvm::Module &module, const Prototypes *prototypes = nullptr);
 
   /// Promotes, walks and writes the whole module.
   void write(Bytes &out);
@@ -46,6 +53,7 @@ private:
   void inferLibraryAttributes();
 
   llvm::Module &module;
+  const Prototypes *prototypes;
   const llvm::DataLayout &dataLayout;
   llvm::DenseMap<const llvm::GlobalValue *, uint32_t> symbolIds;
   std::vector<const llvm::GlobalValue *> symbols;
@@ -62,7 +70,8 @@ llvm::SmallVector<int, 8> sourceParameters(const llvm::Function &function,
                                            llvm::ArrayRef<const llvm::DIType *> types);
 
 /// What is known of a function and its parameters, from attributes and debug information.
-void writeAttributes(Bytes &out, const llvm::Function &function, llvm::ArrayRef<const llvm::DIType *> types);
+void writeAttributes(Bytes &out, const llvm::Function &function, llvm::ArrayRef<const llvm::DIType *> types,
+                     llvm::ArrayRef<bool> declared = {});
 
 /// Promotes, lowers and appends one function body.
 void writeFunction(Bytes &out, llvm::Function &function, ModuleLowering &module);

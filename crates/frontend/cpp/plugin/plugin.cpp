@@ -5,7 +5,7 @@
 // compiled against the same LLVM 19 whose library clang 19 runs with, and does
 // nothing if that is not so: then no buffer is written, and the caller takes
 // the way through bitcode.
-#include "../module.h"
+#include "prototypes.h"
 #include "llvm-c/Core.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -35,7 +35,7 @@ struct LoweringPass : PassInfoMixin<LoweringPass> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
     if (const char *path = std::getenv("CAULK_LOWERED")) {
       caulk::Bytes bytes;
-      caulk::ModuleLowering(module).write(bytes);
+      caulk::ModuleLowering(module, &caulk::prototypes()).write(bytes);
       save(bytes, path);
     }
     return PreservedAnalyses::none();

@@ -1,10 +1,11 @@
 //! The lowering as a plugin that clang loads.
 //!
 //! ```text
-//! CAULK_LOWERED=- clang-19 -c -O0 -g … -fpass-plugin=…/caulk-plugin-3f2a.so -Xclang -emit-llvm-only a.c
+//! CAULK_LOWERED=- clang-19 -c -O0 -g … -fpass-plugin=P -Xclang -load -Xclang P … -Xclang -emit-llvm-only a.c
 //! ```
 //!
-//! prints the flat buffer and nothing else. If clang cannot load the plugin it
+//! where P is `…/caulk-plugin-3f2a.so` prints the flat buffer and nothing else. The plugin also looks at clang's tree,
+//! for what the prototypes of functions without a body say. If clang cannot load the plugin it
 //! says so and fails; if its LLVM is another one than that of the build, the
 //! plugin keeps still and there is no output. Either way bitcode remains.
 //!
@@ -12,6 +13,8 @@
 //! - The file's name holds the hash of its content, and it comes into its place
 //!   by a rename: several processes may install it at once, and a changed
 //!   caulk never loads an old one.
+//! # Known imprecision
+//! - Through bitcode, no parameter of a function without a body is known to be a pointer to const.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -44,8 +47,9 @@ pub fn install_plugin(folder: &Path) -> io::Result<PathBuf> {
 pub fn plugin_arguments(plugin: &Path) -> Vec<OsString> {
     let mut load = OsString::from("-fpass-plugin=");
     load.push(plugin);
-    let mut arguments = vec![load];
-    for word in ["-emit-llvm-only", "-disable-llvm-verifier"] {
+    // Twice, since clang has two kinds of plugins: for what it reads, and for what it makes of it.
+    let mut arguments = vec![load, "-Xclang".into(), "-load".into(), "-Xclang".into(), plugin.into()];
+    for word in ["-add-plugin", "caulk", "-emit-llvm-only", "-disable-llvm-verifier"] {
         arguments.extend(["-Xclang".into(), word.into()]);
     }
     arguments

@@ -1,6 +1,6 @@
 //! Names, linkage, initialisers and attributes.
 
-use caulk_ir::{Linkage, SymbolKind};
+use caulk_ir::Linkage;
 
 use super::*;
 
@@ -96,12 +96,54 @@ fn pointers_to_const_are_known_of_definitions() {
     assert_eq!(params, [true, false, true, true, false, false, true]);
 }
 
+/// The parameters of a declared function that are pointers to const, by position.
+fn declared(unit: &Unit, name: &str) -> Vec<bool> {
+    let symbol = unit.symbols.iter().find(|symbol| symbol.name == name).unwrap_or_else(|| panic!("{name}"));
+    let SymbolKind::DeclaredFunction(attrs) = &symbol.kind else { panic!("{name} has a body") };
+    attrs.params.iter().map(|param| param.pointer_to_const).collect()
+}
+
 #[test]
-fn pointers_to_const_are_known_of_declarations_where_clang_describes_them() {
-    let source = "int take(const char *a, char *b); int f(char *p) { return take(p, p); }";
-    let described = unit_before_optimisation(source);
-    assert!(print_unit(&described).contains("declare @take (pointer_to_const, _)"), "{}", print_unit(&described));
-    assert!(print_unit(&unit(source)).contains("declare @take (_, _)"));
+fn pointers_to_const_are_known_of_declarations() {
+    let unit = unit(
+        "typedef const char *text; struct pair { char *a, *b; }; struct big { char a[80]; };
+         int take(const char *a, char *b, text c, char *const d, const char e[], ...);
+         int renamed(const char *a) __asm__(\"real_name\");
+         struct big result(const char *a, char *b);
+         int after(const char *a, struct pair by_value, const char *unknown);
+         int (*pointer)(const char *a); int old(); int unused(const char *a);
+         typedef union { const struct big *__b; const char *__c; } either __attribute__((transparent_union));
+         int socket_like(int n, either which, const char *name);
+         int later(char *a);
+         int f(char *p, struct pair s) {
+             extern int inside(const void *a);
+             int (*kept)(char *) = later;
+             result(p, p); after(p, s, p); pointer(p); old(p); socket_like(1, (const struct big *)p, p); inside(p);
+             return take(p, p, p, p, p, p) + renamed(p) + !kept;
+         }",
+    );
+    assert_eq!(declared(&unit, "take"), [true, false, true, false, true]);
+    assert_eq!(declared(&unit, "real_name"), [true]);
+    assert_eq!(declared(&unit, "result"), [false, true, false], "the place of the result comes first");
+    assert_eq!(declared(&unit, "after")[0], true, "what comes before a struct is known");
+    assert_eq!(declared(&unit, "after")[1..], [false, false, false], "what follows is not");
+    assert_eq!(declared(&unit, "old"), [false; 0]);
+    assert_eq!(declared(&unit, "socket_like"), [false, true, true]);
+    assert_eq!(declared(&unit, "inside"), [true]);
+    assert_eq!(declared(&unit, "later"), [false]);
+    assert!(!unit.symbols.iter().any(|symbol| symbol.name == "unused"));
+    assert!(print_unit(&unit).contains("declare @inside (pointer_to_const)"), "{}", print_unit(&unit));
+}
+
+/// The last prototype counts; one without parameters says nothing.
+#[test]
+fn a_function_declared_more_than_once() {
+    let unit = unit(
+        "int f(const char *); int f(const char *text); int g(const char *); int g();
+         int h(char *p) { return f(p) + g(p); }",
+    );
+    assert_eq!(declared(&unit, "f"), [true]);
+    assert_eq!(declared(&unit, "g"), [true]);
 }
 
 #[test]
