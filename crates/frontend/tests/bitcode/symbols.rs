@@ -125,7 +125,7 @@ fn pointers_to_const_are_known_of_declarations() {
     assert_eq!(declared(&unit, "take"), [true, false, true, false, true]);
     assert_eq!(declared(&unit, "real_name"), [true]);
     assert_eq!(declared(&unit, "result"), [false, true, false], "the place of the result comes first");
-    assert_eq!(declared(&unit, "after")[0], true, "what comes before a struct is known");
+    assert!(declared(&unit, "after")[0], "what comes before a struct is known");
     assert_eq!(declared(&unit, "after")[1..], [false, false, false], "what follows is not");
     assert_eq!(declared(&unit, "old"), [false; 0]);
     assert_eq!(declared(&unit, "socket_like"), [false, true, true]);
