@@ -7,13 +7,16 @@
 use caulk_base::Id;
 use caulk_ir::{Call, CmpOp, FuncId, Inst, InstId};
 
+use crate::clauses::{Clause, Literal};
 use crate::engine::Engine;
+use crate::facts::Range;
 use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::State;
 use crate::summary::{Outcome, Summary};
 use crate::term::{Off, Term, TermId, ZERO};
 use crate::trace::Event;
+use crate::widen;
 
 /// Numbers of unknown values made by one call begin here.
 const CALLEE_VALUES: u32 = 16;
@@ -178,6 +181,9 @@ impl Engine<'_> {
                 return None;
             }
         }
+        for clause in &outcome.clauses {
+            state = self.assume_either(state, before, translation, clause)?;
+        }
         // What must still be alive for it.
         for (obj, known) in &outcome.objs {
             if !known.used && !known.passed {
@@ -201,6 +207,20 @@ impl Engine<'_> {
         let changed: Vec<Option<TermId>> =
             outcome.changed.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
         // Values are worked out before anything is written: they speak of memory as it was.
+        let computed: Vec<bool> = outcome
+            .writes
+            .iter()
+            .map(|write| widen::is_computed_term(&translation.summary.terms[write.term.index()]))
+            .collect();
+        let moved: Vec<(TermId, ObjId)> = outcome
+            .moved
+            .iter()
+            .filter_map(|&(from, to)| {
+                let Object::Heap { older, .. } = translation.summary.objects[to.index()] else { return None };
+                let to = self.terms.intern_object(Object::Heap { site: id, sub: to.0, older });
+                Some((self.input_pointer(before, translation, from)?, to))
+            })
+            .collect();
         let writes: Vec<(TermId, Off, u64, TermId)> = outcome
             .writes
             .iter()
@@ -218,6 +238,16 @@ impl Engine<'_> {
             })
             .collect();
         let result = outcome.result.map(|term| self.translate(before, translation, term));
+        if let Some(term) = result
+            && self.terms.as_int(term).is_none()
+        {
+            // A number that is worked out is none of the codes by which other outcomes tell that they failed.
+            for code in translation.summary.failure_codes() {
+                if !state.facts.narrow(term, &Range::except(code)) {
+                    return None;
+                }
+            }
+        }
 
         for (obj, known) in &outcome.objs {
             if let Object::Heap { older, .. } = translation.summary.objects[obj.index()] {
@@ -230,6 +260,9 @@ impl Engine<'_> {
                     self.allocate(&mut state, id, obj.0, fresh, false);
                 }
             }
+        }
+        for (from, to) in moved {
+            self.move_contents(&mut state, from, to);
         }
         // The result is held from now on, so that nothing counts as lost while the effects go in.
         if let Some(term) = result {
@@ -285,7 +318,7 @@ impl Engine<'_> {
         for ptr in changed.into_iter().flatten() {
             self.scribble(&mut state, ptr, id);
         }
-        for (base, off, size, term) in writes {
+        for ((base, off, size, term), computed) in writes.into_iter().zip(computed) {
             let Some((obj, at)) = self.terms.pointee(base) else {
                 self.escape(&mut state, term);
                 continue;
@@ -296,7 +329,11 @@ impl Engine<'_> {
                 (Off::Elem(index, a), Off::At(b)) => Off::Elem(index, a.saturating_add(b)),
                 _ => Off::Some,
             };
+            if computed {
+                self.note_counter(obj, off, id);
+            }
             state.store(&self.terms, obj, off, size, term);
+            self.note_within(&mut state, obj, term);
             if size == 8 && off == Off::At(0) && matches!(self.terms.get(base), Term::Content { .. }) {
                 state.aliased = id.0 + 1;
             }
@@ -311,6 +348,7 @@ impl Engine<'_> {
         for (base, term) in weak {
             if let Some((obj, _)) = self.terms.pointee(base) {
                 state.add_weak(obj, term);
+                self.note_within(&mut state, obj, term);
             }
         }
         state.env.retain(|entry| entry.0.0 < u32::MAX / 2);
@@ -396,6 +434,40 @@ impl Engine<'_> {
             }
         }
         true
+    }
+
+    /// One of two conditions of the callee holds.
+    fn assume_either(
+        &mut self,
+        mut state: State,
+        before: &State,
+        translation: &mut Translation<'_>,
+        clause: &Clause,
+    ) -> Option<State> {
+        if translation.is_fresh(clause.0.term) || translation.is_fresh(clause.1.term) {
+            return Some(state);
+        }
+        let mut side = |engine: &mut Self, literal: &Literal| {
+            let term = engine.translate(before, translation, literal.term);
+            let mut next = state.clone();
+            let Range { lo, hi, not } = &literal.range;
+            let possible = engine.assume_range(&mut next, term, *lo, *hi, not, translation.site);
+            (Literal { term, range: literal.range.clone() }, possible.then_some(next))
+        };
+        let (a, b) = (side(self, &clause.0), side(self, &clause.1));
+        match (a, b) {
+            ((_, None), (_, None)) => None,
+            ((_, Some(next)), (_, None)) | ((_, None), (_, Some(next))) => Some(next),
+            ((a, Some(_)), (b, Some(_))) => {
+                let plain = |engine: &Self, literal: &Literal| {
+                    engine.terms.mentions(literal.term).is_empty() && engine.terms.as_int(literal.term).is_none()
+                };
+                if plain(self, &a) && plain(self, &b) {
+                    state.facts.add_clause(if a <= b { Clause(a, b) } else { Clause(b, a) });
+                }
+                Some(state)
+            }
+        }
     }
 
     /// The caller's pointer to an input object of the callee; `None` for the callee's own objects.

@@ -319,7 +319,7 @@ impl Engine<'_> {
     pub(crate) fn scribble(&mut self, state: &mut State, ptr: TermId, id: InstId) {
         let Some((obj, _)) = self.terms.pointee(ptr) else { return };
         let terms = &self.terms;
-        state.cells.retain(|((of, _), cell)| *of != obj || !terms.mentions(cell.term).is_empty());
+        state.cells.retain(|((of, _), cell)| *of != obj || terms.is_held_by_name(cell.term));
         put(&mut state.epochs, obj, id.0 + 1);
         state.version = id.0 + 1;
     }

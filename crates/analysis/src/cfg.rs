@@ -13,6 +13,8 @@ pub struct Cfg {
     pub live_in: IdVec<BlockId, Vec<ValueId>>,
     /// For each loop head, the blocks of its loop.
     loops: FxHashMap<BlockId, Vec<bool>>,
+    /// Blocks of any loop.
+    in_loop: IdVec<BlockId, bool>,
     /// The block of each instruction.
     block_of: Vec<BlockId>,
     /// The last instruction of each block that reads a value; beyond all of them if it is read later.
@@ -28,6 +30,10 @@ impl Cfg {
             None => self.block_of.get(site as usize).copied(),
         };
         block.is_some_and(|block| body.get(block.index()).copied().unwrap_or(false))
+    }
+
+    pub fn is_in_some_loop(&self, at: InstId) -> bool {
+        self.block_of.get(at.index()).is_some_and(|block| self.in_loop[*block])
     }
 
     /// Is the value read after `at`, an instruction of `block`?
@@ -100,9 +106,15 @@ pub fn build(function: &Function) -> Cfg {
         }
     }
     let loops = loops(&next, &order, &post);
+    let mut in_loop = IdVec::filled(count, false);
+    for body in loops.values() {
+        for (at, _) in body.iter().enumerate().filter(|(_, inside)| **inside) {
+            in_loop[BlockId::new(at)] = true;
+        }
+    }
     let live_in = liveness(function, &post, &next);
     let last_use = last_uses(function, &next, &live_in);
-    Cfg { order, loop_head, live_in, loops, block_of, last_use }
+    Cfg { order, loop_head, live_in, loops, in_loop, block_of, last_use }
 }
 
 /// Natural loops: what reaches an edge back to the head without passing the head.

@@ -68,6 +68,9 @@ pub struct Analysed {
     pub degraded: bool,
 }
 
+/// Incidents that agree in this are one.
+pub(crate) type IncidentKey = (IncidentKind, Subject, InstId);
+
 /// One way out of the function.
 pub(crate) struct Exit {
     pub state: State,
@@ -95,7 +98,7 @@ pub(crate) struct Engine<'a> {
     pub stored: FxHashSet<ValueId>,
     /// `main`: what is lost when it returns is lost at exit.
     pub ends_program: bool,
-    pub incidents: BTreeMap<(IncidentKind, Subject, InstId), Incident>,
+    pub incidents: BTreeMap<IncidentKey, Incident>,
     pub sites: FxHashMap<(InstId, u32), crate::summary::SiteFact>,
     pub releases: BTreeMap<InstId, BTreeSet<Doubt>>,
     pub suspicions: BTreeSet<(InstId, IncidentKind)>,
@@ -110,6 +113,18 @@ pub(crate) struct Engine<'a> {
     pub work: usize,
     /// Objects that some variable held at some time.
     pub ever_bound: FxHashSet<ObjId>,
+    /// Phi and incoming value: is it a counter?
+    pub counted: FxHashMap<(ValueId, ValueId), bool>,
+    /// Cells that are given computed values within a loop, and where.
+    pub counters: FxHashSet<(ObjId, Off, InstId)>,
+    /// Least values that counters have from the next round on.
+    pub floors: Vec<(TermId, i64)>,
+    /// Arrays of which some element was released, whichever it was.
+    pub emptied: FxHashSet<ObjId>,
+    /// Blocks that were exchanged for a larger one, with that one.
+    pub grown: BTreeSet<(ObjId, ObjId)>,
+    /// What held the objects of which leaks were reported.
+    pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forget_variables: bool,
     /// The block that is being run.
@@ -170,6 +185,12 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
         degraded: false,
         work: 0,
         ever_bound: FxHashSet::default(),
+        counted: FxHashMap::default(),
+        counters: FxHashSet::default(),
+        floors: Vec::new(),
+        emptied: FxHashSet::default(),
+        grown: BTreeSet::new(),
+        held: BTreeMap::new(),
         forget_variables: false,
         block: BlockId(0),
         return_at: None,
@@ -225,7 +246,7 @@ impl Engine<'_> {
                     continue;
                 }
                 if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
-                    merge::begin_round(&mut self.terms, &self.cfg, self.memory, &mut state, to);
+                    self.begin_round(&mut state, to);
                 }
                 pending.entry((self.cfg.order[to], to)).or_default().push(state);
             }
@@ -322,9 +343,8 @@ impl Engine<'_> {
                     let Some(&(_, value)) = incoming.iter().find(|entry| entry.0 == from) else { continue };
                     let Some(result) = inst.result else { continue };
                     let mut term = self.operand(state, value);
-                    // A counter is widened at once; a flag set to constants is not.
-                    if back && self.terms.as_int(term).is_some() && self.is_computed(value) {
-                        term = self.terms.sym(merge::block_site(to), result.0);
+                    if back {
+                        term = self.carried(to, result, value, term);
                     }
                     phis.push((result, term));
                 }
@@ -359,15 +379,6 @@ impl Engine<'_> {
             if let Some(known) = state.obj_mut(obj) {
                 known.zeroed = false;
             }
-        }
-    }
-
-    fn is_computed(&self, value: ValueId) -> bool {
-        match self.function.values[value].kind {
-            caulk_ir::ValueKind::Inst(inst) => {
-                matches!(self.function.insts[inst].op, Op::Bin { .. } | Op::Offset { .. })
-            }
-            _ => false,
         }
     }
 
@@ -423,7 +434,9 @@ impl Engine<'_> {
         let Object::Deref(base) = *self.terms.object(obj) else { return true };
         !self.terms.contains(base, &mut |part, _| match part {
             Term::Content { off, epoch, obj } => {
-                *epoch != 0 || !matches!(off, Off::At(_)) || matches!(self.terms.object(*obj), Object::Stack(_))
+                *epoch != 0
+                    || !matches!(off, Off::At(_))
+                    || matches!(self.terms.object(*obj), Object::Stack(_) | Object::Heap { older: true, .. })
             }
             Term::Pure { .. } | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
             Term::Sym { site, .. } => *site >= merge::BLOCK_SITE,
@@ -453,6 +466,10 @@ impl Engine<'_> {
         let key = (kind.clone(), subject.clone(), at);
         if self.incidents.contains_key(&key) {
             return;
+        }
+        if matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit) {
+            let holders = self.holders(state, obj);
+            self.held.insert(key.clone(), holders);
         }
         let incident = Incident {
             kind,

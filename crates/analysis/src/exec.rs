@@ -143,6 +143,11 @@ impl Engine<'_> {
                     return false;
                 }
                 let ty = self.function.values[*value].ty;
+                if self.is_computed(*value)
+                    && let Some((obj, off)) = self.terms.pointee(ptr)
+                {
+                    self.note_counter(obj, off, id);
+                }
                 self.store_to(state, ptr, ty, term, id);
             }
             Op::Offset { base, bytes, indices } => {
@@ -388,6 +393,7 @@ impl Engine<'_> {
             !self.terms.mentions(old).is_empty() || matches!(self.terms.get(old), Term::Content { .. } | Term::Param(_))
         }) || state.objs.iter().any(|(_, known)| known.owned);
         state.store(&self.terms, obj, off, size_of(ty), term);
+        self.note_within(state, obj, term);
         if ty == Ty::Ptr && off == Off::At(0) && matches!(self.terms.get(ptr), Term::Content { .. }) {
             state.aliased = id.0 + 1;
         }
@@ -443,7 +449,9 @@ impl Engine<'_> {
             })
             .collect();
         let weak: Vec<TermId> = state.weak_of(from).collect();
-        let end = len.map_or(i64::MAX, |len| to_at.saturating_add(len));
+        // As much as a buffer within a struct takes: what lies behind the buffer is not written.
+        let bounded = len.is_none() && to_at > 0 && moved.is_empty();
+        let end = if bounded { to_at } else { len.map_or(i64::MAX, |len| to_at.saturating_add(len)) };
         state.cells.retain(|((obj, off), _)| *obj != to || !matches!(off, Off::At(at) if *at >= to_at && *at < end));
         for (at, term, size) in moved {
             state.store(&self.terms, to, Off::At(at - from_at + to_at), size, term);
@@ -541,10 +549,19 @@ impl Engine<'_> {
         {
             return false;
         }
+        if self.terms.mentions(other).contains(&obj) {
+            return false;
+        }
         match *self.terms.get(other) {
-            Term::Int(0) | Term::Func(_) | Term::Param(_) => true,
-            Term::Content { epoch: 0, .. } => true,
+            Term::Int(0) | Term::Func(_) | Term::Param(_) | Term::Content { epoch: 0, .. } => true,
             Term::Addr { obj: of, .. } => of != obj,
+            // Nobody but this path knows the address: it can only be where the path put it.
+            Term::Content { .. } => {
+                let held = |term: TermId| self.terms.mentions(term).contains(&obj);
+                state.obj(obj).is_some_and(|known| !known.escaped)
+                    && !state.candidates(&self.terms, other).into_iter().any(held)
+            }
+            Term::Sym { .. } => state.obj(obj).is_some_and(|known| !known.escaped),
             _ => false,
         }
     }

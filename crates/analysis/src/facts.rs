@@ -3,13 +3,18 @@
 //! solver is asked here.
 
 use caulk_ir::{BinOp, CastOp, CmpOp};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::clauses::Clause;
 use crate::object::Object;
 use crate::term::{Term, TermId, Terms, ZERO, fold_cmp, negate};
 
+/// Gaps up to this width are remembered when two ranges are joined.
+const MAX_GAP: i64 = 8;
+
 /// An interval with holes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Range {
     pub lo: i64,
     pub hi: i64,
@@ -50,6 +55,17 @@ impl Range {
 
     pub fn excludes(&self, value: i64) -> bool {
         value < self.lo || value > self.hi || self.not.contains(&value)
+    }
+
+    pub(crate) fn is_disjoint(&self, other: &Range) -> bool {
+        let mut both = self.clone();
+        both.meet(other);
+        both.is_empty()
+    }
+
+    /// Is every value of this one also one of the other?
+    pub(crate) fn is_within(&self, other: &Range) -> bool {
+        self.lo >= other.lo && self.hi <= other.hi && other.not.iter().all(|value| self.excludes(*value))
     }
 
     fn exclude(&mut self, value: i64) {
@@ -100,6 +116,11 @@ impl Range {
             }
         }
         let mut joined = Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), not };
+        // Two cases of a `switch` are not the cases between them.
+        let (below, above) = if self.hi <= other.hi { (self.hi, other.lo) } else { (other.hi, self.lo) };
+        if below < above && above - below <= MAX_GAP {
+            joined.not.extend((below + 1..above).filter(|value| !joined.not.contains(value)).collect::<Vec<_>>());
+        }
         // The gap between the two often holds the one value that matters: null.
         if self.excludes(0) && other.excludes(0) && joined.lo < 0 && joined.hi > 0 && !joined.not.contains(&0) {
             joined.not.push(0);
@@ -126,6 +147,8 @@ pub struct Facts {
     pub ranges: Vec<(TermId, Range)>,
     /// `Eq`, `Slt`, `Ult` and floating comparisons between terms, and whether they hold.
     pub atoms: Vec<(TermId, bool)>,
+    /// Pairs of conditions of which one holds, sorted.
+    pub clauses: Vec<Clause>,
 }
 
 impl Facts {
@@ -231,6 +254,10 @@ impl Facts {
 
     /// Adds what the truth of `cond` implies. `false`: contradiction.
     pub fn assume(&mut self, terms: &mut Terms, cond: TermId, truth: bool) -> bool {
+        self.assume_plain(terms, cond, truth) && (self.clauses.is_empty() || self.propagate(terms))
+    }
+
+    pub(crate) fn assume_plain(&mut self, terms: &mut Terms, cond: TermId, truth: bool) -> bool {
         self.assume_within(terms, cond, truth, 8)
     }
 
@@ -405,9 +432,10 @@ impl Facts {
         }
     }
 
-    /// What both paths know.
-    pub fn join(&self, terms: &Terms, other: &Facts) -> Facts {
-        let mut joined = Facts::default();
+    /// What both paths know. `pair`: conditions that one of them alone knows become clauses.
+    pub fn join(&self, terms: &Terms, other: &Facts, pair: bool) -> Facts {
+        let clauses = self.join_clauses(terms, other, pair);
+        let mut joined = Facts { clauses, ..Facts::default() };
         for (id, range) in &self.ranges {
             let theirs = other.range(terms, *id);
             let both = range.join(&theirs);
@@ -436,6 +464,7 @@ impl Facts {
     pub fn retain(&mut self, mut keep: impl FnMut(TermId) -> bool) {
         self.ranges.retain(|(id, _)| keep(*id));
         self.atoms.retain(|(id, _)| keep(*id));
+        self.clauses.retain(|clause| keep(clause.0.term) && keep(clause.1.term));
     }
 }
 

@@ -54,10 +54,10 @@ fn what_both_paths_know_is_the_hull() {
     let (mut negative, mut positive) = (Facts::default(), Facts::default());
     assert!(holds(&mut negative, &mut terms, x, CmpOp::Slt, 0));
     assert!(holds(&mut positive, &mut terms, x, CmpOp::Sgt, 0));
-    let joined = negative.join(&terms, &positive);
+    let joined = negative.join(&terms, &positive, true);
     assert_eq!(known(&joined, &mut terms, x, CmpOp::Eq, 0), Some(false));
     assert_eq!(known(&joined, &mut terms, x, CmpOp::Eq, 1), None);
-    let unknown = joined.join(&terms, &Facts::default());
+    let unknown = joined.join(&terms, &Facts::default(), true);
     assert_eq!(unknown, Facts::default());
 }
 

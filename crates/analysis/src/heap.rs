@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, Loss, NotHeap, Use};
 use crate::merge::{BLOCK_SITE, deref_depth};
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::state::State;
+use crate::state::{Cell, State};
 use crate::term::{Off, Term, TermId};
 use crate::trace::Event;
 
@@ -76,6 +76,10 @@ impl Engine<'_> {
         if let Some(value) = self.terms.as_int(ptr) {
             // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
             return spec.is_integer || value == 0 || spec.is_memory;
+        }
+        if let Term::Content { obj, off: Off::Elem(..), .. } = *self.terms.get(ptr) {
+            let array = self.recent(obj);
+            self.emptied.insert(array);
         }
         // A value read from one of several places may be any of what lies there.
         for candidate in state.candidates(&self.terms, ptr) {
@@ -232,6 +236,88 @@ impl Engine<'_> {
         };
         state.cells.iter().any(|((holder, _), cell)| self.terms.mentions(cell.term).contains(&obj) && outlives(*holder))
             || state.weak.iter().any(|(holder, term)| self.terms.mentions(*term).contains(&obj) && outlives(*holder))
+    }
+
+    /// The most recent block of the same site: all blocks of a site stand for one array.
+    fn recent(&mut self, obj: ObjId) -> ObjId {
+        match *self.terms.object(obj) {
+            Object::Heap { site, sub, older: true } => {
+                self.terms.intern_object(Object::Heap { site, sub, older: false })
+            }
+            _ => obj,
+        }
+    }
+
+    /// The value is put into an object.
+    pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId) {
+        let holder = self.recent(holder);
+        for held in self.terms.mentions(term).to_vec() {
+            if let Some(known) = state.obj_mut(held) {
+                known.within = Some(holder);
+            }
+        }
+    }
+
+    /// The objects that held a lost one, from the inside out.
+    pub(crate) fn holders(&self, state: &State, obj: ObjId) -> Vec<ObjId> {
+        let mut chain = Vec::new();
+        let mut at = obj;
+        while chain.len() < 4 {
+            let within = state.obj(at).and_then(|known| known.within).or_else(|| {
+                let holds = |entry: &&((ObjId, Off), Cell)| self.terms.mentions(entry.1.term).contains(&at);
+                state.cells.iter().find(holds).map(|entry| entry.0.0)
+            });
+            match within {
+                Some(holder) if holder != at && !chain.contains(&holder) => chain.push(holder),
+                _ => break,
+            }
+            at = chain[chain.len() - 1];
+        }
+        chain
+    }
+
+    /// Leaks of elements of an array whose elements are released one by one elsewhere in the function: the path on
+    /// which the releasing loop does not run, or runs too few rounds, is one that the program does not take.
+    pub(crate) fn drop_emptied(&mut self) {
+        let mut emptied = std::mem::take(&mut self.emptied);
+        loop {
+            let before = emptied.len();
+            for &(old, new) in &self.grown {
+                if emptied.contains(&old) || emptied.contains(&new) {
+                    emptied.extend([old, new]);
+                }
+            }
+            if emptied.len() == before {
+                break;
+            }
+        }
+        self.incidents.retain(|key, _| {
+            !self.held.get(key).is_some_and(|holders| holders.iter().any(|holder| emptied.contains(holder)))
+        });
+    }
+
+    /// What lies behind `old` lies in the block `new` from here on.
+    pub(crate) fn move_contents(&mut self, state: &mut State, old: TermId, new: ObjId) {
+        let Some((from, Off::At(_))) = self.terms.pointee(old) else { return };
+        let cells: Vec<(Off, Cell)> = state.cells_of(from).map(|((_, off), cell)| (*off, *cell)).collect();
+        let weak: Vec<TermId> = state.weak_of(from).collect();
+        for (off, cell) in cells {
+            state.store(&self.terms, new, off, cell.size, cell.term);
+        }
+        for held in weak {
+            state.add_weak(new, held);
+        }
+        match self.terms.object(from) {
+            Object::Deref(_) if !state.moved.contains(&(from, new)) => {
+                state.moved.push((from, new));
+                state.moved.sort_unstable();
+            }
+            Object::Heap { .. } => {
+                let pair = (self.recent(from), self.recent(new));
+                self.grown.insert(pair);
+            }
+            _ => {}
+        }
     }
 
     /// A released block no longer holds what lay in it.
@@ -408,6 +494,9 @@ impl Engine<'_> {
                 }
             } else if obj.owned && !obj.lost {
                 let Object::Deref(base) = *self.terms.object(*id) else { continue };
+                if state.facts.range(&self.terms, base).constant() == Some(0) {
+                    continue;
+                }
                 let in_place = match *self.terms.get(base) {
                     Term::Content { obj: of, off, epoch } => {
                         state.cells.binary_search_by_key(&(of, off), |entry| entry.0).is_err()

@@ -15,6 +15,7 @@ mod apply;
 mod call;
 mod callgraph;
 mod cfg;
+mod clauses;
 mod describe;
 mod engine;
 mod exec;
@@ -33,6 +34,7 @@ mod summary;
 mod term;
 mod trace;
 mod whole;
+mod widen;
 mod words;
 
 pub use callgraph::{CallGraph, MAX_TARGETS};

@@ -13,7 +13,6 @@ use caulk_base::FxHasher;
 use caulk_ir::{BlockId, ValueId};
 use caulk_models::FamilyId;
 
-use crate::cfg::Cfg;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::{Cell, State, put};
 use crate::term::{Off, Term, TermId, Terms};
@@ -134,7 +133,7 @@ struct Joiner<'a> {
 impl Joiner<'_> {
     fn run(&mut self) -> State {
         let (old, new) = (self.old, self.new);
-        let mut joined = State { facts: old.facts.join(self.terms, &new.facts), ..State::default() };
+        let mut joined = State { facts: old.facts.join(self.terms, &new.facts, self.hull), ..State::default() };
         let mut blurred: Vec<ObjId> = Vec::new();
 
         for &(value, mine) in &old.env {
@@ -174,6 +173,9 @@ impl Joiner<'_> {
         joined.weak.sort_unstable();
         joined.weak.dedup();
 
+        joined.moved = old.moved.iter().chain(&new.moved).copied().collect();
+        joined.moved.sort_unstable();
+        joined.moved.dedup();
         joined.aliased = if old.aliased == new.aliased { old.aliased } else { self.site };
         joined.epochs = old.epochs.clone();
         for &(obj, epoch) in &new.epochs {
@@ -245,7 +247,9 @@ impl Joiner<'_> {
             for term in [mine, theirs] {
                 let initial =
                     matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
-                if !initial && matches!(self.terms.get(term), Term::Param(_)) {
+                // The content as it was may be there still, or not.
+                let may_stay = initial && size == 8 && matches!(self.terms.get(term), Term::Content { epoch: 0, .. });
+                if may_stay || (!initial && matches!(self.terms.get(term), Term::Param(_))) {
                     let object = self.terms.intern_object(Object::Deref(term));
                     self.kept.push(object);
                 } else if !initial && let Some(object) = input_object(self.terms, term) {
@@ -296,68 +300,10 @@ pub fn same(a: &State, b: &State) -> bool {
     a.env == b.env
         && a.cells == b.cells
         && a.weak == b.weak
+        && a.moved == b.moved
         && a.objs == b.objs
         && a.epochs == b.epochs
         && a.version == b.version
         && a.aliased == b.aliased
         && a.facts == b.facts
-}
-
-/// A new round of the loop begins: a value that came up in the last round is no longer the one that
-/// comes up at the same place in this one. What is still held of the last round gets a name of the loop head.
-pub fn begin_round(terms: &mut Terms, cfg: &Cfg, memory: FamilyId, state: &mut State, head: BlockId) {
-    let site = block_site(head);
-    let stale = |terms: &Terms, id: TermId| {
-        terms.contains(id, &mut |term, _| match term {
-            Term::Sym { site, .. } => cfg.is_in_loop(head, *site),
-            Term::Content { epoch: 0, .. } => false,
-            Term::Content { epoch, .. } if *epoch >= BLOCK_SITE => cfg.is_in_loop(head, *epoch),
-            Term::Content { epoch, .. } => cfg.is_in_loop(head, *epoch - 1),
-            Term::Pure { version, .. } => *version != 0 && cfg.is_in_loop(head, version.saturating_sub(1)),
-            _ => false,
-        })
-    };
-    let stale_object = |terms: &Terms, obj: ObjId| matches!(terms.object(obj), Object::Deref(t) if stale(terms, *t));
-    let mut lost: Vec<TermId> = Vec::new();
-    state.cells.retain(|((obj, off), cell)| {
-        let old = stale_object(terms, *obj) || matches!(off, Off::Elem(index, _) if stale(terms, *index));
-        if old {
-            lost.push(cell.term);
-        }
-        !old
-    });
-    state.weak.retain(|(obj, term)| {
-        let old = stale_object(terms, *obj);
-        if old {
-            lost.push(*term);
-        }
-        !old
-    });
-    for term in lost {
-        for obj in terms.mentions(term).to_vec() {
-            if let Some(state) = state.obj_mut(obj) {
-                state.escaped = true;
-            }
-        }
-        if matches!(terms.get(term), Term::Param(_)) {
-            let object = terms.intern_object(Object::Deref(term));
-            state.obj_entry(object, memory).escaped = true;
-        } else if let Some(object) = input_object(terms, term) {
-            state.obj_entry(object, memory).escaped = true;
-        }
-    }
-    for entry in &mut state.env {
-        let own = terms.sym(site, entry.0.0);
-        if entry.1 != own && terms.mentions(entry.1).is_empty() && stale(terms, entry.1) {
-            entry.1 = own;
-        }
-    }
-    for ((obj, off), cell) in &mut state.cells {
-        let own = terms.content(*obj, *off, site);
-        if cell.term != own && terms.mentions(cell.term).is_empty() && stale(terms, cell.term) {
-            cell.term = own;
-        }
-    }
-    state.objs.retain(|(obj, _)| !stale_object(terms, *obj));
-    state.facts.retain(|id| !stale(terms, id));
 }

@@ -5,6 +5,7 @@ use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
 
 use crate::engine::Engine;
 use crate::facts::Range;
+use crate::incident::Use;
 use crate::object::{ObjState, Object, Status};
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
@@ -58,6 +59,13 @@ impl Engine<'_> {
                 let obj = self.terms.intern_object(Object::Deref(arg));
                 let family = self.memory;
                 state.obj_entry(obj, family).passed = true;
+            }
+        }
+        for &needed in &model.needs {
+            if let Some(&arg) = args.get(needed as usize)
+                && !self.touch(&mut state, arg, id, Use::Passed)
+            {
+                return Vec::new();
             }
         }
         // A pointer variable passed by address to a function that only reads: its bytes are sent somewhere.
@@ -178,7 +186,7 @@ impl Engine<'_> {
         ending: Ending,
     ) -> Option<bool> {
         match effect {
-            Effect::Releases { family, place, when, .. } if self.applies(state, *when, ending, args) => {
+            Effect::Releases { family, place, when, null_ok } if self.applies(state, *when, ending, args) => {
                 let inline = self.models.families[*family].is_inline;
                 let term = if inline {
                     let ptr = self.place(args, place)?;
@@ -192,6 +200,9 @@ impl Engine<'_> {
                 };
                 if inline && self.terms.mentions(term).is_empty() {
                     return Some(true);
+                }
+                if !null_ok && term == ZERO {
+                    return None;
                 }
                 self.note_release(term);
                 if !self.release(state, term, *family, id) {
@@ -293,23 +304,12 @@ impl Engine<'_> {
                     }
                     return;
                 }
-                let contents = self.terms.pointee(old).map(|(obj, _)| {
-                    let cells: Vec<_> = state.cells_of(obj).copied().collect();
-                    let weak: Vec<TermId> = state.weak_of(obj).collect();
-                    (cells, weak)
-                });
                 // The contents move to the new block before the old one is gone.
                 let known = ObjState::fresh(*family, false);
                 let term = self.allocate(state, id, *sub, known, true);
                 *sub += 1;
-                if let (Some((cells, weak)), Some((new, _))) = (contents, self.terms.pointee(term)) {
-                    for ((_, off), cell) in cells {
-                        state.store(&self.terms, new, off, cell.size, cell.term);
-                    }
-                    // Elements of an array that grows are not told apart from here on.
-                    for held in weak {
-                        self.escape(state, held);
-                    }
+                if let Some((new, _)) = self.terms.pointee(term) {
+                    self.move_contents(state, old, new);
                 }
                 *result = Some(term);
                 self.bind_pending(state, id, term);
@@ -423,6 +423,9 @@ impl Engine<'_> {
         };
         if returns.nonnull {
             state.facts.narrow(term, &Range::except(0));
+        }
+        if returns.nonnegative {
+            state.facts.narrow(term, &Range::between(0, i64::MAX));
         }
         if ending == Ending::Success {
             let range = if returns.fails_nonzero {

@@ -90,6 +90,8 @@ pub struct ObjState {
     pub lost: bool,
     /// The instruction that destroyed the last reference, where one did.
     pub lost_at: Option<InstId>,
+    /// What it was last stored in.
+    pub within: Option<ObjId>,
     /// The last instruction that did something with it.
     pub touched: Option<InstId>,
 }
@@ -111,6 +113,7 @@ impl ObjState {
             retained: 0,
             lost: false,
             lost_at: None,
+            within: None,
             touched: None,
         }
     }
@@ -136,6 +139,7 @@ impl ObjState {
             retained: self.retained.max(other.retained),
             lost: self.lost && other.lost,
             lost_at: self.lost_at.or(other.lost_at),
+            within: self.within.or(other.within),
             touched: self.touched.max(other.touched),
         }
     }

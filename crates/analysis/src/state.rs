@@ -33,6 +33,8 @@ pub struct State {
     /// Values that lie somewhere in an object, we do not know where.
     pub weak: Vec<(ObjId, TermId)>,
     pub objs: Vec<(ObjId, ObjState)>,
+    /// Inputs that were exchanged for a new block which holds what lay in them: `realloc`.
+    pub moved: Vec<(ObjId, ObjId)>,
     /// Since when an object's unlisted contents are unknown.
     pub epochs: Vec<(ObjId, u32)>,
     pub facts: Facts,
@@ -121,7 +123,11 @@ impl State {
         }
         let epoch = self.epoch(obj);
         let disturbed = self.weak_of(obj).next().is_some()
-            || self.cells_of(obj).any(|entry| !matches!((entry.0.1, off), (Off::At(_), Off::At(_))));
+            || self.cells_of(obj).any(|((_, at), cell)| match (*at, off) {
+                (Off::At(_), Off::At(_)) => false,
+                (Off::Elem(_, start), Off::At(at)) => at + size as i64 > start && (size == 1) == (cell.size == 1),
+                _ => true,
+            });
         if epoch == 0 && !disturbed && self.obj(obj).is_some_and(|state| state.zeroed) {
             return ZERO;
         }
@@ -154,11 +160,12 @@ impl State {
             let clash = match (other, off) {
                 (Off::At(a), Off::At(b)) => a < b + size as i64 && b < a + cell.size as i64,
                 (Off::Elem(i, a), Off::Elem(j, b)) if i == j => a < b + size as i64 && b < a + cell.size as i64,
-                (Off::Elem(..), _) => {
-                    demoted.push(cell.term);
-                    true
-                }
-                (Off::At(_), Off::Elem(..)) => {
+                // A character of an array is no part of a pointer or number beside the array.
+                (Off::Elem(..), Off::At(_)) | (Off::At(_), Off::Elem(..)) if (size == 1) != (cell.size == 1) => false,
+                // Elements lie behind the place where the array begins.
+                (Off::At(a), Off::Elem(_, start)) if a + cell.size as i64 <= start => false,
+                (Off::Elem(_, start), Off::At(a)) if a + size as i64 <= start => false,
+                (Off::Elem(..), _) | (Off::At(_), Off::Elem(..)) => {
                     demoted.push(cell.term);
                     true
                 }
@@ -208,6 +215,7 @@ impl State {
         self.cells.retain(|((of, _), _)| *of != obj);
         self.weak.retain(|(of, _)| *of != obj);
         self.epochs.retain(|(of, _)| *of != obj);
+        self.moved.retain(|(_, to)| *to != obj);
         self.remove_obj(obj);
         let terms = &*terms;
         self.facts.retain(|id| !terms.mentions(id).contains(&obj));
@@ -238,6 +246,11 @@ impl State {
         self.weak.dedup();
         for term in moved {
             self.add_weak(to, term);
+        }
+        for entry in &mut self.moved {
+            if entry.1 == from {
+                entry.1 = to;
+            }
         }
         if let Some(state) = self.obj(from).copied() {
             self.remove_obj(from);

@@ -20,6 +20,7 @@ use caulk_ir::InstId;
 use caulk_models::FamilyId;
 use serde::{Deserialize, Serialize};
 
+use crate::clauses::{Clause, Literal};
 use crate::engine::{Analysed, Engine, Exit};
 use crate::facts::Facts;
 use crate::incident::{Condition, ReleaseFact, Suspicion};
@@ -56,9 +57,13 @@ pub struct Outcome {
     /// Conditions on inputs: the term lies between the bounds and is none of the values.
     pub ranges: Vec<(TermId, i64, i64, Vec<i64>)>,
     pub atoms: Vec<(TermId, bool)>,
+    /// Pairs of conditions of which one holds.
+    pub clauses: Vec<Clause>,
     pub writes: Vec<Write>,
     /// Values that lie somewhere in an object.
     pub weak: Vec<(ObjId, TermId)>,
+    /// What lay in the first object lies in the second, a new one: `realloc`.
+    pub moved: Vec<(ObjId, ObjId)>,
     /// Objects whose other contents are no longer known.
     pub changed: Vec<ObjId>,
     pub objs: Vec<(ObjId, ObjState)>,
@@ -92,6 +97,14 @@ impl Summary {
         Summary { calls_unknown: true, degraded: true, ..Summary::default() }
     }
 
+    /// Negative constants that outcomes return.
+    pub fn failure_codes(&self) -> impl Iterator<Item = i64> + '_ {
+        self.outcomes.iter().filter_map(|outcome| match self.terms.get(outcome.result?.index())? {
+            Term::Int(code) if *code < 0 => Some(*code),
+            _ => None,
+        })
+    }
+
     /// Returns something, and has no effect a caller could see.
     pub fn is_effect_free(&self) -> bool {
         !self.drained
@@ -112,6 +125,7 @@ impl Summary {
 
 impl Engine<'_> {
     pub(crate) fn finish(mut self) -> Analysed {
+        self.drop_emptied();
         let exits = std::mem::take(&mut self.exits);
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
@@ -248,10 +262,14 @@ impl Engine<'_> {
             Object::Deref(base) => !is_hidden(terms, *base),
             _ => true,
         });
+        state.moved.retain(|(from, to)| {
+            reached.contains(to) && matches!(terms.object(*from), Object::Deref(base) if !is_hidden(terms, *base))
+        });
         let kept: Vec<TermId> = result.into_iter().chain(state.cells.iter().map(|entry| entry.1.term)).collect();
         state.facts.retain(|id| kept.contains(&id) || !is_hidden(terms, id));
         for (_, known) in &mut state.objs {
             known.touched = None;
+            known.within = None;
         }
         state
     }
@@ -354,6 +372,10 @@ impl<'a> Exporter<'a> {
         for (id, truth) in &state.facts.atoms {
             outcome.atoms.push((self.term(*id), *truth));
         }
+        for Clause(a, b) in &state.facts.clauses {
+            let mut side = |literal: &Literal| Literal { term: self.term(literal.term), range: literal.range.clone() };
+            outcome.clauses.push(Clause(side(a), side(b)));
+        }
         let plain = |cell: &Cell| !self.from.is_held_by_name(cell.term) && self.from.as_int(cell.term).is_none();
         let crowded = state.cells.iter().filter(|(_, cell)| plain(cell)).count() > MAX_WRITES
             || state.cells.len() > 4 * MAX_WRITES;
@@ -382,6 +404,9 @@ impl<'a> Exporter<'a> {
             if !outcome.changed.contains(&obj) {
                 outcome.changed.push(obj);
             }
+        }
+        for (from, to) in &state.moved {
+            outcome.moved.push((self.object(*from), self.object(*to)));
         }
         for (obj, known) in &state.objs {
             outcome.objs.push((self.object(*obj), *known));

@@ -93,7 +93,7 @@ pub struct Terms {
 /// Terms that nest deeper than this are named, not written out.
 const MAX_DEPTH: u32 = 14;
 /// The site of such names.
-const DEEP: u32 = 0x7ffe_0000;
+pub(crate) const DEEP: u32 = 0x7ffe_0000;
 
 /// The constant zero: null and false.
 pub const ZERO: TermId = TermId(0);

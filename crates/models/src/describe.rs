@@ -29,6 +29,12 @@ impl Models {
         if returns.twice {
             parts.push("may return twice".to_owned());
         }
+        for argument in &model.needs {
+            parts.push(format!("needs argument {argument}, which must not be null"));
+        }
+        if returns.nonnegative {
+            parts.push("never negative".to_owned());
+        }
         if returns.nonnull {
             parts.push("never null".to_owned());
         }

@@ -9,12 +9,12 @@
 //!
 //! [functions]
 //! fopen    = { allocates = "file", fails = "null" }             # the result is a new one
-//! asprintf = { allocates = "memory at *0", fails = "negative" } # an out-parameter
+//! asprintf = { allocates = "memory at *0", fails = -1 }         # an out-parameter
 //! fclose   = { releases = "file, not null" }                    # argument 0, which must not be null
 //! realloc  = { reallocates = "memory", fails = "null" }
 //! fdopen   = { allocates = "file", takes = "0 on success", fails = "null" }
 //! setvbuf  = { stores = "1 into 0" }
-//! strlen   = { pure = true }
+//! strlen   = { needs = 0, pure = true }
 //! puts     = {}                                                  # only looks at what it is given
 //! __strdup = { like = "strdup" }
 //! ```
@@ -33,7 +33,8 @@
 //! | `copies` | N `into` N: bytes and the pointers among them |
 //! | `writes` | N, or `N..` for all from there: unknown data comes in |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
-//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `never`, `never if N` (is not 0), `twice`; several are alternatives |
+//! | `needs` | N: this argument must not be null, or the program crashes |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `never`, `never if N` (is not 0), `twice`; several are alternatives |
 //! | `fails` | `null`, `negative`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `like` | the name of another function; stands alone |
@@ -68,13 +69,14 @@ const FUNCTION_KEYS: &[&str] = &[
     "writes",
     "calls",
     "registers",
+    "needs",
     "returns",
     "fails",
     "pure",
     "like",
 ];
 const FAILS: &[&str] = &["null", "negative", "nonzero"];
-const RETURNS: &[&str] = &["borrowed", "nonnull", "never", "twice", "into"];
+const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "never", "twice", "into"];
 
 /// Adds the `families` and `functions` of one section to the models.
 pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
@@ -214,6 +216,7 @@ impl Reader<'_> {
             let mut model = FunctionModel {
                 name: name.to_owned(),
                 effects: Vec::new(),
+                needs: Vec::new(),
                 returns: ReturnModel::default(),
                 origin: Origin { file: Arc::clone(&self.file), line: self.document.line(&key.span()) },
             };
@@ -361,6 +364,10 @@ impl Reader<'_> {
                 let data = if words.accept("with") { Some(words.argument()?) } else { None };
                 if key == "calls" { Effect::Calls { function, data } } else { Effect::Registers { function, data } }
             }
+            "needs" => {
+                model.needs.push(words.argument()?);
+                return Ok(words.end(&[])?);
+            }
             _ => {
                 returns(&mut model.returns, words)?;
                 return Ok(words.end(&[])?);
@@ -469,6 +476,8 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
         returns.borrowed = true;
     } else if words.accept("nonnull") {
         returns.nonnull = true;
+    } else if words.accept("nonnegative") {
+        returns.nonnegative = true;
     } else if words.accept("never") {
         match words.accept("if") {
             true => returns.never_if_nonzero = Some(words.argument()?),

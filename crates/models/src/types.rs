@@ -119,6 +119,8 @@ pub struct ReturnModel {
     pub borrowed: bool,
     /// Never returns null (`xmalloc`-like, `strerror`).
     pub nonnull: bool,
+    /// Never returns a negative number (`snprintf`).
+    pub nonnegative: bool,
     /// The result depends on the arguments and the memory they reach alone, and is the same each time.
     pub pure: bool,
     /// Does not come back (`exit`, `abort`, `longjmp`).
@@ -149,6 +151,8 @@ impl Origin {
 pub struct FunctionModel {
     pub name: String,
     pub effects: Vec<Effect>,
+    /// Arguments that must not be null: the program crashes otherwise.
+    pub needs: Vec<u32>,
     pub returns: ReturnModel,
     pub origin: Origin,
 }

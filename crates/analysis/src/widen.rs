@@ -1,0 +1,265 @@
+//! What keeps loops finite: values that would be another one in each round get one name for all rounds.
+//!
+//!     for (i = 0; i < n; i++)        // i: some value, from the second round on
+//!         list->room[list->n++] = s; // list->n likewise: the cell is a counter
+//!
+//! A flag that is set to constants is no counter and keeps them apart; so does a counter whose next value ends
+//! the loop (`for (once = 0; once < 1; once++)`).
+
+use caulk_base::FxHashSet;
+use caulk_ir::{BinOp, BlockId, CmpOp, Function, InstId, Op, ValueId, ValueKind};
+
+use crate::engine::Engine;
+use crate::facts::Range;
+use crate::merge::{BLOCK_SITE, block_site, input_object};
+use crate::object::{ObjId, Object};
+use crate::state::State;
+use crate::term::{DEEP, Off, Term, TermId, fold_cmp};
+
+impl Engine<'_> {
+    /// The value a phi of a loop head gets when another round begins.
+    pub(crate) fn carried(&mut self, head: BlockId, phi: ValueId, value: ValueId, term: TermId) -> TermId {
+        if !self.is_counted(phi, value) {
+            return term;
+        }
+        match *self.terms.get(term) {
+            Term::Int(now) if self.ends_loop(head, phi, now) => term,
+            Term::Int(now) => {
+                let own = self.terms.sym(block_site(head), phi.0);
+                self.floors.push((own, now));
+                own
+            }
+            Term::Addr { obj, .. } if !self.terms.mentions(term).is_empty() => {
+                let index = self.terms.sym(block_site(head), phi.0);
+                let base = self.terms.addr(obj, 0);
+                self.terms.elem(base, index, 0)
+            }
+            _ => term,
+        }
+    }
+
+    /// Does the value come from the phi itself by arithmetic, whatever way the round takes?
+    fn is_counted(&mut self, phi: ValueId, value: ValueId) -> bool {
+        if let Some(&known) = self.counted.get(&(phi, value)) {
+            return known;
+        }
+        let counted = comes_round(self.function, phi, value);
+        self.counted.insert((phi, value), counted);
+        counted
+    }
+
+    /// Is this the value with which the loop's own condition sends the path out?
+    fn ends_loop(&self, head: BlockId, phi: ValueId, now: i64) -> bool {
+        let Op::Branch { cond, then, els } = self.function.terminator(head).1.op else { return false };
+        let ValueKind::Inst(test) = self.function.values[cond].kind else { return false };
+        let Op::Cmp { op, a, b } = self.function.insts[test].op else { return false };
+        let constant = |value: ValueId| match self.function.values[value].kind {
+            ValueKind::Int(value) => Some(value),
+            _ => None,
+        };
+        let holds = match (constant(a), constant(b)) {
+            _ if op == CmpOp::Float => return false,
+            (None, Some(bound)) if a == phi => fold_cmp(op, now, bound),
+            (Some(bound), None) if b == phi => fold_cmp(op, bound, now),
+            _ => return false,
+        };
+        !self.cfg.is_in_loop(head, block_site(if holds { then } else { els }))
+    }
+
+    /// A cell is given a computed value: within a loop it counts.
+    pub(crate) fn note_counter(&mut self, obj: ObjId, off: Off, at: InstId) {
+        if self.cfg.is_in_some_loop(at) {
+            self.counters.insert((obj, off, at));
+        }
+    }
+
+    /// Is the value worked out by arithmetic?
+    pub(crate) fn is_computed(&self, value: ValueId) -> bool {
+        let mut value = value;
+        loop {
+            let ValueKind::Inst(inst) = self.function.values[value].kind else { return false };
+            match &self.function.insts[inst].op {
+                Op::Cast { a, .. } => value = *a,
+                op => return is_arithmetic(op),
+            }
+        }
+    }
+
+    /// A new round of the loop begins: a value that came up in the last round is no longer the one that comes up
+    /// at the same place in this one. What is still held of the last round gets a name of the loop head.
+    pub(crate) fn begin_round(&mut self, state: &mut State, head: BlockId) {
+        let site = block_site(head);
+        let stale_object = |engine: &Self, obj: ObjId| matches!(engine.terms.object(obj), Object::Deref(t) if engine.is_stale(head, *t));
+        // An element of the last round is one of the elements from here on.
+        let mut elements: Vec<(ObjId, TermId)> = Vec::new();
+        let mut lost: Vec<TermId> = Vec::new();
+        let engine = &*self;
+        state.cells.retain(|((obj, off), cell)| {
+            if stale_object(engine, *obj) {
+                lost.push(cell.term);
+                return false;
+            }
+            let old = matches!(off, Off::Elem(index, _) if engine.is_stale(head, *index));
+            if old && engine.terms.is_held_by_name(cell.term) {
+                elements.push((*obj, cell.term));
+            }
+            !old
+        });
+        state.weak.retain(|(obj, term)| {
+            let old = stale_object(engine, *obj);
+            if old {
+                lost.push(*term);
+            }
+            !old
+        });
+        for (obj, term) in elements {
+            state.add_weak(obj, term);
+        }
+        for term in lost {
+            self.kept_elsewhere(state, term);
+        }
+        let mut floors = std::mem::take(&mut self.floors);
+        for at in 0..state.env.len() {
+            let (value, term) = state.env[at];
+            let own = self.terms.sym(site, value.0);
+            floors.extend(self.floor(state, term, own));
+            state.env[at].1 = self.renewed(head, term, own);
+        }
+        let counted: FxHashSet<(ObjId, Off)> = self
+            .counters
+            .iter()
+            .filter(|(.., at)| self.cfg.is_in_loop(head, at.0))
+            .map(|&(obj, off, _)| (obj, off))
+            .collect();
+        for at in 0..state.cells.len() {
+            let ((obj, off), cell) = state.cells[at];
+            let own = self.terms.content(obj, off, site);
+            floors.extend(self.floor(state, cell.term, own));
+            state.cells[at].1.term = match *self.terms.get(cell.term) {
+                Term::Int(now) if counted.contains(&(obj, off)) => {
+                    floors.push((own, now));
+                    own
+                }
+                Term::Addr { obj: of, .. }
+                    if counted.contains(&(obj, off)) && !self.terms.mentions(cell.term).is_empty() =>
+                {
+                    let base = self.terms.addr(of, 0);
+                    self.terms.elem(base, own, 0)
+                }
+                _ => self.renewed(head, cell.term, own),
+            };
+        }
+        let engine = &*self;
+        state.objs.retain(|(obj, _)| !stale_object(engine, *obj));
+        state.facts.retain(|id| !engine.is_stale(head, id));
+        for (own, floor) in floors {
+            state.facts.narrow(own, &Range::between(floor, i64::MAX));
+        }
+    }
+
+    /// The least value of a counter that only grows, from what was known in the last round.
+    fn floor(&self, state: &State, term: TermId, own: TermId) -> Option<(TermId, i64)> {
+        let step = match *self.terms.get(term) {
+            _ if term == own => 0,
+            Term::Bin(BinOp::Add, a, k) if a == own => self.terms.as_int(k).filter(|step| *step > 0)?,
+            _ => return None,
+        };
+        let lo = state.facts.range(&self.terms, own).lo;
+        (lo > i64::MIN).then(|| (own, lo.saturating_add(step)))
+    }
+
+    /// The name for all rounds of a value that holds something of the last one.
+    fn renewed(&mut self, head: BlockId, term: TermId, own: TermId) -> TermId {
+        if term == own || !self.is_stale(head, term) {
+            return term;
+        }
+        if self.terms.mentions(term).is_empty() {
+            return own;
+        }
+        match *self.terms.get(term) {
+            Term::Elem { base, index, .. }
+                if index != own && self.is_stale(head, index) && !self.is_stale(head, base) =>
+            {
+                self.terms.elem(base, own, 0)
+            }
+            _ => term,
+        }
+    }
+
+    /// The value lay in memory that has no name any more.
+    fn kept_elsewhere(&mut self, state: &mut State, term: TermId) {
+        for obj in self.terms.mentions(term).to_vec() {
+            if let Some(known) = state.obj_mut(obj) {
+                known.escaped = true;
+            }
+        }
+        let memory = self.memory;
+        if matches!(self.terms.get(term), Term::Param(_)) {
+            let object = self.terms.intern_object(Object::Deref(term));
+            state.obj_entry(object, memory).escaped = true;
+        } else if let Some(object) = input_object(&self.terms, term) {
+            state.obj_entry(object, memory).escaped = true;
+        }
+    }
+
+    /// Does the term speak of something that came up within the loop?
+    fn is_stale(&self, head: BlockId, id: TermId) -> bool {
+        let cfg = &self.cfg;
+        self.terms.contains(id, &mut |term, _| match term {
+            // What lies in a formula that was too deep is not known any more.
+            Term::Sym { site: DEEP, .. } => true,
+            Term::Sym { site, .. } => cfg.is_in_loop(head, *site),
+            Term::Content { epoch: 0, .. } => false,
+            Term::Content { epoch, .. } if *epoch >= BLOCK_SITE => cfg.is_in_loop(head, *epoch),
+            Term::Content { epoch, .. } => cfg.is_in_loop(head, *epoch - 1),
+            Term::Pure { version, .. } => *version != 0 && cfg.is_in_loop(head, version.saturating_sub(1)),
+            _ => false,
+        })
+    }
+}
+
+fn is_arithmetic(op: &Op) -> bool {
+    match op {
+        // Flags are set and cleared by these: they take few values.
+        Op::Bin { op: BinOp::And | BinOp::Or | BinOp::Xor, .. } => false,
+        Op::Bin { .. } | Op::Offset { .. } => true,
+        _ => false,
+    }
+}
+
+/// Is there a way from the phi through arithmetic back to the value it gets in the next round?
+fn comes_round(function: &Function, phi: ValueId, value: ValueId) -> bool {
+    let mut seen: FxHashSet<(ValueId, bool)> = FxHashSet::default();
+    let mut open = vec![(value, false)];
+    while let Some((at, computed)) = open.pop() {
+        if at == phi && computed {
+            return true;
+        }
+        if at == phi || !seen.insert((at, computed)) {
+            continue;
+        }
+        let ValueKind::Inst(inst) = function.values[at].kind else { continue };
+        match &function.insts[inst].op {
+            Op::Phi { incoming } => open.extend(incoming.iter().map(|entry| (entry.1, computed))),
+            Op::Select { a, b, .. } => open.extend([(*a, computed), (*b, computed)]),
+            Op::Cast { a, .. } => open.push((*a, computed)),
+            op @ Op::Bin { a, b, .. } => {
+                let computed = computed || is_arithmetic(op);
+                open.extend([(*a, computed), (*b, computed)]);
+            }
+            Op::Offset { base, .. } => open.push((*base, true)),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Does a summary's term hold arithmetic, so that each call gives another value?
+pub(crate) fn is_computed_term(term: &Term) -> bool {
+    match *term {
+        Term::Bin(op, ..) => !matches!(op, BinOp::And | BinOp::Or | BinOp::Xor),
+        Term::Addr { off, .. } => off != 0,
+        Term::Elem { .. } => true,
+        _ => false,
+    }
+}
