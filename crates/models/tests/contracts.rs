@@ -18,9 +18,11 @@ fn memory() {
     contract("realloc: exchanges memory at argument 0 for a new one, keeping it on failure; 0 or null on failure");
     contract("reallocf: exchanges memory at argument 0 for a new one, releasing it in any case; 0 or null on failure");
     contract("posix_memalign: allocates memory at *argument 0; not 0 on failure");
-    contract("asprintf: allocates memory at *argument 0; negative on failure");
+    contract("asprintf: allocates memory at *argument 0; -1 on failure");
     contract("__strdup: allocates memory; 0 or null on failure");
-    contract("getline: exchanges memory at *argument 0 in place; writes through argument 1; -1 on failure");
+    contract(
+        "getline: exchanges memory at *argument 0 in place; writes through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; -1 on failure",
+    );
     contract(
         "realpath: if argument 1 is null, allocates memory; writes through argument 1; returns argument 1; \
          0 or null on failure",
@@ -33,14 +35,18 @@ fn memory() {
 
 #[test]
 fn strings() {
-    contract("strlen: only looks at its arguments; same result for the same arguments");
-    contract("strchr: returns a pointer into what argument 0 points to; same result for the same arguments");
-    contract("strcpy: writes through argument 0; returns argument 0; never null");
+    contract("strlen: needs argument 0, which must not be null; same result for the same arguments");
+    contract(
+        "strchr: returns a pointer into what argument 0 points to; needs argument 0, which must not be null; same result for the same arguments",
+    );
+    contract(
+        "strcpy: writes through argument 0; returns argument 0; needs argument 0, which must not be null; needs argument 1, which must not be null; never null",
+    );
     contract("memcpy: copies what argument 1 points to into argument 0; returns argument 0; never null");
-    contract("strtol: lets *argument 1 point into argument 0");
+    contract("strtol: lets *argument 1 point into argument 0; needs argument 0, which must not be null");
     contract("strsep: lets *argument 0 point into *argument 0; returns a pointer into what *argument 0 points to");
     contract("__isoc99_sscanf: writes through argument 2 and all after it; -1 on failure");
-    contract("puts: only looks at its arguments; -1 on failure");
+    contract("puts: needs argument 0, which must not be null; -1 on failure");
     contract("strerror: the result belongs to the library; never null");
 }
 
@@ -49,7 +55,7 @@ fn streams_and_descriptors() {
     contract("fopen: allocates file stream; 0 or null on failure");
     contract("fclose: releases file stream at argument 0 (not null); -1 on failure");
     contract("fdopen: allocates file stream; on success takes argument 0; 0 or null on failure");
-    contract("setvbuf: stores argument 1 into argument 0; not 0 on failure");
+    contract("setvbuf: stores argument 1 into argument 0; needs argument 0, which must not be null; not 0 on failure");
     contract("open: allocates descriptor; -1 on failure");
     contract("dup2: returns argument 1; -1 on failure");
     contract(
