@@ -10,6 +10,8 @@ use crate::clauses::Clause;
 use crate::object::Object;
 use crate::term::{Term, TermId, Terms, ZERO, fold_cmp, negate};
 
+/// Single values that a range remembers to leave out.
+const MAX_HOLES: usize = 8;
 /// Gaps up to this width are remembered when two ranges are joined.
 const MAX_GAP: i64 = 8;
 
@@ -75,7 +77,7 @@ impl Range {
             self.lo += 1;
         } else if value == self.hi {
             self.hi -= 1;
-        } else if !self.excludes(value) && self.not.len() < 6 {
+        } else if !self.excludes(value) && self.not.len() < MAX_HOLES {
             self.not.push(value);
             self.not.sort_unstable();
         }
@@ -100,7 +102,7 @@ impl Range {
         self.lo = self.lo.max(other.lo);
         self.hi = self.hi.min(other.hi);
         for &value in &other.not {
-            if self.not.len() < 6 && !self.not.contains(&value) {
+            if self.not.len() < MAX_HOLES && !self.not.contains(&value) {
                 self.not.push(value);
             }
         }
@@ -118,8 +120,12 @@ impl Range {
         let mut joined = Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), not };
         // Two cases of a `switch` are not the cases between them.
         let (below, above) = if self.hi <= other.hi { (self.hi, other.lo) } else { (other.hi, self.lo) };
-        if below < above && above - below <= MAX_GAP {
-            joined.not.extend((below + 1..above).filter(|value| !joined.not.contains(value)).collect::<Vec<_>>());
+        if below < above && above.checked_sub(below).is_some_and(|gap| gap <= MAX_GAP) {
+            for value in below + 1..above {
+                if joined.not.len() < MAX_HOLES && !joined.not.contains(&value) {
+                    joined.not.push(value);
+                }
+            }
         }
         // The gap between the two often holds the one value that matters: null.
         if self.excludes(0) && other.excludes(0) && joined.lo < 0 && joined.hi > 0 && !joined.not.contains(&0) {

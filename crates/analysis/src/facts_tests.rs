@@ -182,3 +182,29 @@ fn an_extension_with_zeros_is_not_negative() {
     let facts = Facts::default();
     assert_eq!(facts.range(&terms, byte), Range::between(0, 255));
 }
+
+#[test]
+fn two_constants_are_not_what_lies_between_them() {
+    let (three, seven) = (Range::point(3), Range::point(7));
+    let both = Range::hull(&three, &seven);
+    assert!(both.excludes(5) && !both.excludes(3) && !both.excludes(7));
+    let far = Range::hull(&Range::point(i64::MIN), &Range::point(i64::MAX));
+    assert!(!far.excludes(5));
+}
+
+#[test]
+fn one_of_two_conditions_is_left_at_a_join() {
+    let (mut terms, x, y) = start();
+    let (mut first, mut second) = (Facts::default(), Facts::default());
+    assert!(holds(&mut first, &mut terms, x, CmpOp::Eq, 0));
+    assert!(holds(&mut second, &mut terms, y, CmpOp::Sge, 1));
+    let mut joined = first.join(&terms, &second, true);
+    assert!(holds(&mut joined, &mut terms, x, CmpOp::Ne, 0));
+    assert_eq!(known(&joined, &mut terms, y, CmpOp::Sge, 1), Some(true));
+    let mut joined = first.join(&terms, &second, true);
+    assert!(holds(&mut joined, &mut terms, x, CmpOp::Ne, 0));
+    assert!(!holds(&mut joined, &mut terms, y, CmpOp::Eq, 0));
+    let mut forgotten = first.join(&terms, &second, false);
+    assert!(holds(&mut forgotten, &mut terms, x, CmpOp::Ne, 0));
+    assert!(holds(&mut forgotten, &mut terms, y, CmpOp::Eq, 0));
+}
