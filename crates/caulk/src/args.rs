@@ -128,6 +128,10 @@ pub(crate) struct FixArgs {
     /// Repair only this finding; may be repeated
     #[arg(long = "finding", value_name = "FINGERPRINT")]
     pub(crate) findings: Vec<String>,
+    /// Answer the alarms of another tool: SARIF, Infer's report.json, clang's plist, gcc's JSON, the log of a
+    /// sanitizer or of Valgrind; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
     /// Run this command in a copy of the project with all patches; those that make it fail are dropped
     #[arg(long, value_name = "COMMAND")]
     pub(crate) validate: Option<String>,

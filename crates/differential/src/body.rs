@@ -162,6 +162,7 @@ impl Body<'_> {
                     out.push(Stmt::Clear { var: name.clone() });
                 }
                 self.vars[var].state = State::Owned;
+                self.vars[var].guard = None;
                 let failure = self.failure();
                 self.fallible(out, format!("node_make(&{name}, {value}) < 0"), failure);
                 return;
@@ -304,9 +305,9 @@ impl Body<'_> {
     }
 
     fn branch(&mut self, out: &mut Vec<Stmt>, depth: usize) {
-        let arms = if self.bits > 1 && self.rng.percent(15) { 3 } else { 2 };
-        // Three arms look at two bits.
-        let bit = if arms == 3 { self.rng.below(self.bits - 1) } else { self.bit() };
+        let arms = if self.rng.percent(15) { 3 } else { 2 };
+        // Three arms look at two bits that no other branch looks at: so every arm meets every branch.
+        let bit = if arms == 3 { self.bits + 1 } else { self.bit() };
         let start: Vec<Var> = self.vars.clone();
         let mut blocks = Vec::new();
         let mut ends = Vec::new();

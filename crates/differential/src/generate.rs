@@ -24,7 +24,7 @@ pub fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let bits = [2, 3, 3, 3, 4, 4, 5][rng.below(7)];
     let names = rng.percent(55);
-    let mut functions = library::functions(&mut rng, names);
+    let mut functions = library::functions(&mut rng, names, bits);
     let mut callees: Vec<Callee> = Vec::new();
     for number in 0..2 + rng.below(5) {
         let contracts = [
@@ -44,11 +44,15 @@ pub fn generate(seed: u64) -> Program {
     functions.push(driver(&callees, names, &mut rng));
     let count = if rng.percent(UNTOUCHED) { 0 } else { 1 + rng.below(3) };
     let mutations = mutate(&mut functions, count, &mut rng);
+    functions.push(library::exercise(names));
     functions.push(Function {
-        head: "int main(int argc, char **argv)".into(),
+        head: "#endif\n\nint main(int argc, char **argv)".into(),
         body: vec![
             Stmt::plain("input = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;"),
             Stmt::plain("printf(\"total %d\\n\", run());"),
+            Stmt::plain("#ifdef EXERCISE"),
+            Stmt::plain("exercise();"),
+            Stmt::plain("#endif"),
             Stmt::plain("return 0;"),
         ],
     });
@@ -58,7 +62,10 @@ pub fn generate(seed: u64) -> Program {
         short_bodies: rng.below(3) as u8,
         crlf: rng.percent(4),
     };
-    Program { seed, source: render(library::TYPES, &functions, style), bits, mutations }
+    // Containers and switches have bits of their own behind the others.
+    let source = render(library::TYPES, &functions, style);
+    let bits = if source.contains("switch (") { bits + 3 } else { bits + 1 };
+    Program { seed, source, bits, mutations }
 }
 
 fn function(

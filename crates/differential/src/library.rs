@@ -61,13 +61,48 @@ fn when(cond: &str, then: Vec<Stmt>) -> Stmt {
 }
 
 /// The functions in order of use. Without names, nodes have no inner object and plain `free` releases them.
-pub fn functions(rng: &mut Rng, names: bool) -> Vec<Function> {
+/// The input's bit `full` makes containers refuse.
+pub fn functions(rng: &mut Rng, names: bool, full: usize) -> Vec<Function> {
     let mut all = vec![node_show(), node_new()];
     if names {
         all.extend([node_free(), node_named(rng)]);
     }
-    all.extend([list_push(rng), list_clear(rng, names), node_make(names), box_put(rng, names), text_new()]);
+    all.extend([list_push(rng, full), list_clear(rng, names), node_make(names), box_put(rng, names, full), text_new()]);
     all
+}
+
+/// Takes every path of the functions above, so that what is wrong with them shows when the program runs. Only the
+/// compiler of the runs sees it.
+pub fn exercise(names: bool) -> Function {
+    let release = node_release(names);
+    let fresh = plain(&format!("struct node *n = {};", node_construct(names, 4, "x")));
+    let fill = |call: &str| Stmt::Loop {
+        head: "for (int i = 0; i < 5; i++)".into(),
+        body: vec![
+            fresh.clone(),
+            plain("node_show(n);"),
+            when(&format!("{call} < 0"), vec![plain(&format!("{release}(n);"))]),
+        ],
+    };
+    let make = |value: u32| {
+        let free = plain(&format!("{release}(made{value});"));
+        [
+            plain(&format!("struct node *made{value} = NULL;")),
+            when(&format!("node_make(&made{value}, {value}) == 0"), vec![free]),
+        ]
+    };
+    let mut body = vec![
+        plain("struct list list = { NULL, 0 };"),
+        fill("list_push(&list, n)"),
+        plain("list_clear(&list);"),
+        plain("struct box box = { NULL, 0 };"),
+        fill("box_put(&box, n)"),
+        plain(&format!("{release}(box.item);")),
+    ];
+    body.extend(make(5));
+    body.extend(make(61));
+    body.extend([plain("char *s = text_new(3);"), plain("free(s);")]);
+    Function { head: "#ifdef EXERCISE\nstatic void exercise(void)".into(), body }
 }
 
 /// How a node is released.
@@ -128,18 +163,14 @@ fn node_show() -> Function {
 }
 
 /// Stores the item, or fails and leaves it with the caller.
-fn list_push(rng: &mut Rng) -> Function {
-    let limit = 1 + rng.below(3);
-    function(
-        "int list_push(struct list *l, struct node *n)",
-        vec![
-            when(&format!("n == NULL || l->count >= {limit}"), vec![plain("return -1;")]),
-            plain("n->next = l->head;"),
-            plain("l->head = n;"),
-            plain("l->count++;"),
-            plain("return 0;"),
-        ],
-    )
+fn list_push(rng: &mut Rng, full: usize) -> Function {
+    let mut body = if rng.percent(50) {
+        vec![when(&format!("n == NULL || bit({full})"), vec![plain("return -1;")])]
+    } else {
+        vec![when("!n", vec![plain("return -1;")]), when(&format!("bit({full})"), vec![plain("return -2;")])]
+    };
+    body.extend([plain("n->next = l->head;"), plain("l->head = n;"), plain("l->count++;"), plain("return 0;")]);
+    function("int list_push(struct list *l, struct node *n)", body)
 }
 
 fn list_clear(rng: &mut Rng, names: bool) -> Function {
@@ -180,11 +211,11 @@ fn node_make(names: bool) -> Function {
 }
 
 /// Replaces what the box owns.
-fn box_put(rng: &mut Rng, names: bool) -> Function {
+fn box_put(rng: &mut Rng, names: bool, full: usize) -> Function {
     let refuse = rng.percent(60);
     let mut body = Vec::new();
     if refuse {
-        body.push(when("b->puts >= 2", vec![plain("return -1;")]));
+        body.push(when(&format!("bit({full})"), vec![plain("return -1;")]));
     }
     body.extend([
         free(&format!("{}(b->item);", node_release(names)), "b->item"),

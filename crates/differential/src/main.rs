@@ -138,6 +138,11 @@ fn one(options: &Options, runner: &Runner, scratch: &Path, seed: u64) -> Result<
     std::fs::write(&source, &program.source)?;
     let binary = runner.build(&source)?;
     let mut before = runner.run(&binary, program.bits, false)?;
+    // A program that looks clean may fail only when a late allocation does, or several do.
+    let deep = !has_errors(&before);
+    if deep {
+        before = runner.run(&binary, program.bits, true)?;
+    }
     let errors = error_kinds(&before);
     if let Some(odd) = errors.iter().find(|kind| !["leak", "double-free", "use-after-free"].contains(&kind.as_str())) {
         bail!("the generator made a program with `{odd}`");
@@ -167,11 +172,6 @@ fn one(options: &Options, runner: &Runner, scratch: &Path, seed: u64) -> Result<
         match runner.build(&fixed) {
             Err(_) => Class::Unsafe(Harm::DoesNotCompile),
             Ok(fixed) => {
-                // A program that looks clean may fail only when several allocations do.
-                let deep = !has_errors(&before);
-                if deep {
-                    before = runner.run(&binary, program.bits, true)?;
-                }
                 let after = runner.run(&fixed, program.bits, deep)?;
                 judge(&before, &after, true, code == 1)
             }

@@ -53,7 +53,7 @@ impl Runner {
     /// Compiles and links; an error if the program does not compile.
     pub fn build(&self, source: &Path) -> Result<PathBuf> {
         let object = source.with_extension("o");
-        self.compile(source, &object, &["-Dmain=program_main"])?;
+        self.compile(source, &object, &["-Dmain=program_main", "-DEXERCISE"])?;
         let binary = source.with_extension("bin");
         let wraps = WRAPPED.map(|name| format!("-Wl,--wrap={name}"));
         let output = Command::new(&self.clang)

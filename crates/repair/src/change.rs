@@ -23,6 +23,9 @@ pub struct Candidate {
     pub file: PathBuf,
     pub edits: EditSet,
     pub expect: Expect,
+    /// For a deleted release: a program in which the variable of this name leaks exactly where the release does
+    /// something.
+    pub probe: Option<(String, EditSet)>,
 }
 
 impl Candidate {
@@ -34,6 +37,7 @@ impl Candidate {
             file: function.file.path.clone(),
             edits,
             expect: Expect { releases: true, ..Expect::default() },
+            probe: None,
         }
     }
 
@@ -96,6 +100,22 @@ impl Change {
             }
         }
         (old as isize + shift).max(0) as usize
+    }
+
+    /// Where a new offset lay before; `None` in new text, and at its edges, where it is not certain which side is meant.
+    pub fn origin(&self, new: usize) -> Option<usize> {
+        let mut shift = 0isize;
+        for (start, end, length) in &self.moves {
+            let from = *start as isize + shift;
+            if (new as isize) < from {
+                break;
+            }
+            if new as isize <= from + *length as isize {
+                return None;
+            }
+            shift += *length as isize - (end - start) as isize;
+        }
+        usize::try_from(new as isize - shift).ok()
     }
 
     /// Where a line and column lie now.

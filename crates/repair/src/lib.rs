@@ -20,6 +20,7 @@
 //! - A patch lies in one file.
 
 mod change;
+mod origin;
 mod proof;
 mod refuse;
 mod release;
@@ -30,6 +31,6 @@ mod target;
 mod workshop;
 
 pub use change::Change;
-pub use session::{Done, Repaired, repair};
+pub use session::{Accept, Done, Repaired, repair};
 pub use survey::{Spot, Survey};
 pub use workshop::{Rebuilt, Workshop};

@@ -38,6 +38,18 @@ pub fn prove(
     Ok(why)
 }
 
+/// Shows that a release does nothing that is right: no path gets past it with a block, so that the variable `probe`
+/// that leaks right behind it is not found.
+pub fn useless(before: &Survey, probed: &Survey, finding: &Finding, probe: &str) -> Result<String, String> {
+    if probed.findings.iter().any(|found| found.object.contains(probe)) {
+        return Err("on some path it is the only release".into());
+    }
+    if before.degraded.iter().any(|(_, function)| *function == finding.sink.function) {
+        return Err(format!("`{}` is too large to be proved", finding.sink.function));
+    }
+    Ok("on every path to the deleted release the block is already released, or there is none".into())
+}
+
 fn warnings(after: &Rebuilt) -> Result<(), String> {
     let mut known = count(after.warnings_before.iter());
     for warning in &after.warnings_after {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use caulk_findings::{Edit, Finding, Patch, PatchStatus};
-use caulk_source::{EditSet, unified_diff};
+use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
+use caulk_source::unified_diff;
 
 use crate::change::{Candidate, Change};
+use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
 use crate::strategies::{self, Bench};
@@ -31,13 +32,16 @@ pub struct Repaired {
     pub files: Vec<(PathBuf, Vec<u8>, Vec<u8>)>,
 }
 
-/// Repairs what `wanted` asks for.
+/// The user's word on a proved patch: the reason why it is not wanted.
+pub type Accept<'a> = dyn FnMut(&Finding, &Patch) -> Result<(), String> + 'a;
+
+/// Repairs what `wanted` asks for. A finding whose patch is not accepted is left as it is.
 pub fn repair(
     workshop: &dyn Workshop,
     survey: Survey,
     root: &Path,
     wanted: &dyn Fn(&Finding) -> bool,
-    accept: &mut dyn FnMut(&Finding, &Patch) -> bool,
+    accept: &mut Accept<'_>,
 ) -> Repaired {
     let mut session = Session {
         workshop,
@@ -46,9 +50,10 @@ pub fn repair(
         survey,
         originals: BTreeMap::new(),
         patched: Vec::new(),
+        origin: Origin::default(),
         done: Vec::new(),
         reasons: BTreeMap::new(),
-        declined: Vec::new(),
+        declined: BTreeMap::new(),
     };
     while session.round(wanted, accept) {}
     session.finish(wanted)
@@ -63,16 +68,17 @@ struct Session<'a> {
     survey: Survey,
     originals: BTreeMap<PathBuf, Vec<u8>>,
     patched: Vec<(PathBuf, Vec<u8>)>,
+    origin: Origin,
     done: Vec<Done>,
     /// Why the findings that are left were refused, by identity.
     reasons: BTreeMap<Identity, String>,
-    /// Diffs that the user does not want.
-    declined: Vec<String>,
+    /// Findings whose patch the user does not want, by fingerprint, and why.
+    declined: BTreeMap<Fingerprint, String>,
 }
 
 impl Session<'_> {
     /// Tries the findings that are left; true as soon as one was repaired, because all places moved.
-    fn round(&mut self, wanted: &dyn Fn(&Finding) -> bool, accept: &mut dyn FnMut(&Finding, &Patch) -> bool) -> bool {
+    fn round(&mut self, wanted: &dyn Fn(&Finding) -> bool, accept: &mut Accept<'_>) -> bool {
         self.reasons.clear();
         let findings = self.survey.findings.clone();
         let keys = identities(&findings);
@@ -90,7 +96,10 @@ impl Session<'_> {
         false
     }
 
-    fn one(&mut self, finding: &Finding, accept: &mut dyn FnMut(&Finding, &Patch) -> bool) -> Result<(), String> {
+    fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
+        if let Some(reason) = self.declined.get(&finding.fingerprint) {
+            return Err(reason.clone());
+        }
         let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
         if function.file.has_line_directives() {
             return Err("the file is generated; its source must be changed instead".into());
@@ -107,6 +116,9 @@ impl Session<'_> {
             match self.attempt(finding, &candidate, accept) {
                 Ok(()) => return Ok(()),
                 Err(why) => {
+                    if self.declined.contains_key(&finding.fingerprint) {
+                        return Err(why);
+                    }
                     if reason.as_ref().is_none_or(|known| rank(&why) > rank(known)) {
                         reason = Some(why);
                     }
@@ -125,12 +137,7 @@ impl Session<'_> {
             .unwrap_or_else(|| "no place was found where it could be released".into()))
     }
 
-    fn attempt(
-        &mut self,
-        finding: &Finding,
-        candidate: &Candidate,
-        accept: &mut dyn FnMut(&Finding, &Patch) -> bool,
-    ) -> Result<(), String> {
+    fn attempt(&mut self, finding: &Finding, candidate: &Candidate, accept: &mut Accept<'_>) -> Result<(), String> {
         let before = match self.patched.iter().find(|(path, _)| *path == candidate.file) {
             Some((_, bytes)) => bytes.clone(),
             None => std::fs::read(&candidate.file)
@@ -140,28 +147,37 @@ impl Session<'_> {
         if change.is_empty() {
             return Err("nothing would change".into());
         }
-        let mut patched = self.patched.clone();
-        match patched.iter_mut().find(|(path, _)| *path == candidate.file) {
-            Some(entry) => entry.1.clone_from(&change.after.bytes),
-            None => patched.push((candidate.file.clone(), change.after.bytes.clone())),
-        }
+        let patched = self.with(&change);
         let rebuilt = self.workshop.rebuild(&patched)?;
         let mut why = proof::prove(&self.survey, &rebuilt, finding, &change, candidate.expect)?;
+        if let Some((name, edits)) = &candidate.probe {
+            let probe = Change::new(candidate.file.clone(), before.clone(), edits)?;
+            let probed = self.workshop.rebuild(&self.with(&probe))?;
+            why.push(proof::useless(&self.survey, &probed.survey, finding, name)?);
+        }
         why.splice(0..0, candidate.why.iter().cloned());
         let patch = self.patch(finding, candidate, &change, why);
-        if self.declined.contains(&patch.diff) {
-            return Err("declined".into());
-        }
-        if !accept(finding, &patch) {
-            self.declined.push(patch.diff);
-            return Err("declined".into());
+        if let Err(reason) = accept(finding, &patch) {
+            self.declined.insert(finding.fingerprint.clone(), reason.clone());
+            return Err(reason);
         }
         self.originals.entry(candidate.file.clone()).or_insert(before);
         self.survey = rebuilt.survey;
         self.patched = patched;
-        let after = Some((candidate.file.clone(), change.after.bytes));
+        let after = Some((candidate.file.clone(), change.after.bytes.clone()));
+        self.origin.push(change);
         self.done.push(Done { finding: finding.clone(), patch, after });
         Ok(())
+    }
+
+    /// All files as patched so far, and this one on top.
+    fn with(&self, change: &Change) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut patched = self.patched.clone();
+        match patched.iter_mut().find(|(path, _)| *path == change.file) {
+            Some(entry) => entry.1.clone_from(&change.after.bytes),
+            None => patched.push((change.file.clone(), change.after.bytes.clone())),
+        }
+        patched
     }
 
     fn patch(&self, finding: &Finding, candidate: &Candidate, change: &Change, why_safe: Vec<String>) -> Patch {
@@ -174,7 +190,7 @@ impl Session<'_> {
             title: candidate.title.clone(),
             why_safe,
             diff: String::from_utf8_lossy(&diff).into_owned(),
-            edits: edits(&candidate.edits, change),
+            edits: self.origin.edits(&candidate.edits, change),
         }
     }
 
@@ -241,25 +257,4 @@ fn rank(reason: &str) -> u8 {
         _ if reason.contains("another error") => 2,
         _ => 1,
     }
-}
-
-fn edits(set: &EditSet, change: &Change) -> Vec<Edit> {
-    let file = change.file.display().to_string();
-    let mut edits: Vec<Edit> = Vec::new();
-    for edit in set.edits() {
-        let (start_line, start_column) = change.before.position_of(edit.span.start);
-        let (end_line, end_column) = change.before.position_of(edit.span.end);
-        edits.push(Edit {
-            file: file.clone(),
-            start: edit.span.start as u64,
-            end: edit.span.end as u64,
-            start_line,
-            start_column,
-            end_line,
-            end_column,
-            replacement: String::from_utf8_lossy(&edit.text).into_owned(),
-        });
-    }
-    edits.sort_by_key(|edit| (edit.start, edit.end));
-    edits
 }

@@ -99,11 +99,41 @@ fn effects(summary: &Summary) -> BTreeSet<String> {
             }
         }
     }
+    all.extend(left_over(summary));
     if summary.drained {
         all.insert("releases parts of its inputs".to_owned());
     }
     if summary.outcomes.is_empty() {
         all.insert("does not return".to_owned());
+    }
+    all
+}
+
+/// Inputs that are released on some ways through but not on all, by what is returned then.
+fn left_over(summary: &Summary) -> BTreeSet<String> {
+    let mut released: Vec<(ObjId, TermId)> = Vec::new();
+    for (obj, known) in summary.outcomes.iter().flat_map(|outcome| &outcome.objs) {
+        if let Object::Deref(base) = &summary.objects[obj.index()]
+            && known.status.may(Status::FREED)
+            && !released.contains(&(*obj, *base))
+        {
+            released.push((*obj, *base));
+        }
+    }
+    let mut all = BTreeSet::new();
+    for outcome in &summary.outcomes {
+        let result = match outcome.result.map(|result| &summary.terms[result.index()]) {
+            Some(Term::Int(value)) => value.to_string(),
+            Some(_) => "something else".to_owned(),
+            None => "nothing".to_owned(),
+        };
+        for (obj, base) in &released {
+            let gone = outcome.objs.iter().any(|(at, known)| at == obj && known.status.must(Status::FREED));
+            let null = outcome.ranges.iter().any(|(term, low, high, _)| term == base && *low == 0 && *high == 0);
+            if !gone && !null {
+                all.insert(format!("does not release {} when it returns {result}", object(summary, *obj)));
+            }
+        }
     }
     all
 }

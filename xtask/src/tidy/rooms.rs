@@ -11,8 +11,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "caulk",
         &[
-            "base", "ir", "models", "findings", "frontend", "analysis", "checkers", "repair", "report", "source",
-            "solver",
+            "alarms", "base", "ir", "models", "findings", "frontend", "analysis", "checkers", "repair", "report",
+            "source", "solver",
         ],
     ),
     ("repair", &["base", "ir", "models", "analysis", "solver", "source", "findings"]),
@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("solver", &["base"]),
     ("source", &["base"]),
     ("findings", &["base"]),
+    ("alarms", &[]),
     ("base", &[]),
     ("bench", &[]),
     ("differential", &[]),

@@ -4,5 +4,6 @@
 mod capture;
 mod check;
 mod cli;
+mod fix;
 mod fixtures;
 mod run;

@@ -3,8 +3,9 @@
 //! Only what releases and nothing else is ever deleted: other deallocators must still do what else they do.
 
 use caulk_findings::{Place, StepKind};
-use caulk_source::{CallId, FunctionSource, StmtId, StmtKind};
+use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, StmtId, StmtKind};
 
+use super::exits::is_pure;
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release;
@@ -23,11 +24,20 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     for place in places.iter().rev() {
         with_call(bench, place, |function, stmt, call| {
-            if release::is_quiet(bench, &function.calls[call].callee) && function.stmt(stmt).depth > 0 {
-                let title = format!("delete the second release of {}", finding.object);
-                let made = function.delete_stmt(stmt);
-                all.add(made, |edits| Candidate::new(function, "delete-release", title, edits).without_release());
+            if !release::is_quiet(bench, &function.calls[call].callee) || function.stmt(stmt).depth == 0 {
+                return;
             }
+            let second = **place == finding.sink;
+            let probe = if second { probe(function, stmt, call) } else { None };
+            if second && probe.is_none() {
+                return;
+            }
+            let which = if second { "second" } else { "first" };
+            let title = format!("delete the {which} release of {}", finding.object);
+            all.add(delete(function, stmt), |edits| {
+                let candidate = Candidate::new(function, "delete-release", title, edits).without_release();
+                Candidate { probe, ..candidate }
+            });
         });
     }
     for place in &places {
@@ -50,6 +60,36 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             }
         });
     }
+}
+
+/// Deletes a statement together with the `if`s that it would leave without a body.
+fn delete(function: &FunctionSource, stmt: StmtId) -> Result<EditSet, Refusal> {
+    let here = function.stmt(stmt);
+    let alone = here.parent.filter(|parent| match &function.stmt(*parent).kind {
+        StmtKind::Compound { items } => items.len() == 1 && function.stmt(*parent).slot == Slot::Then,
+        StmtKind::If { .. } => true,
+        _ => false,
+    });
+    let Some(parent) = alone else { return function.delete_stmt(stmt) };
+    match &function.stmt(parent).kind {
+        StmtKind::Compound { .. } => delete(function, parent),
+        StmtKind::If { cond, otherwise: None, .. } if is_pure(&function.text(*cond)) => delete(function, parent),
+        _ => Err(Refusal::Shape("the release is all that a branch does")),
+    }
+}
+
+/// Something leaks behind the release wherever it is reached with a pointer that is neither null nor released
+/// already: paths end at a double free. Where nothing leaks, the release does nothing that is right.
+fn probe(function: &FunctionSource, stmt: StmtId, call: CallId) -> Option<(String, EditSet)> {
+    let name = function.fresh_name("caulk_probe");
+    let value = function.calls[call].args.first().map(|arg| function.text(arg.span)).filter(|value| is_plain(value));
+    let pointer = |value: &String| {
+        let decl = function.variable_at(value, function.stmt(stmt).span.start)?;
+        function.decls[decl].canonical_type.contains('*').then(|| format!("if ({value}) "))
+    };
+    let test = value.as_ref().and_then(pointer).unwrap_or_default();
+    let code = format!("{test}{{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
+    Some((name, function.insert_after(stmt, &Snippet::line(code)).ok()?))
 }
 
 /// The call statement at a place, in whichever function it is.

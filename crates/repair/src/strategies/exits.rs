@@ -75,7 +75,7 @@ fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroI
 }
 
 /// Can be evaluated twice: no call, no assignment, no literal text.
-fn is_pure(text: &str) -> bool {
+pub fn is_pure(text: &str) -> bool {
     let plain = text.replace("==", " ").replace("!=", " ").replace("<=", " ").replace(">=", " ");
     let bytes = plain.as_bytes();
     let calls = bytes.iter().enumerate().any(|(at, byte)| {

@@ -3,9 +3,9 @@
 //! Only what releases and nothing else moves: what else a deallocator does must happen when it did.
 
 use caulk_findings::StepKind;
-use caulk_source::{Placement, Snippet, StmtId, StmtKind, declarator};
+use caulk_source::{Placement, Snippet, Span, StmtId, StmtKind, declarator};
 
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -25,7 +25,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let release = call.stmt;
         let text = format!("{};", function.text(call.span));
         let title = format!("release {} only after its last use", finding.object);
-        if let StmtKind::Return { value: Some(_) } = function.stmt(sink).kind {
+        if let StmtKind::Return { value: Some(value) } = function.stmt(sink).kind {
+            value_first(bench, all, sink, value, release);
             let name = function.fresh_name("result");
             let made = function.delete_stmt(release).and_then(|mut edits| {
                 let code = Snippet::line(text.clone());
@@ -45,6 +46,33 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
         use_first(bench, all, sink, release);
     }
+}
+
+/// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
+fn value_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, value: Span, release: StmtId) {
+    let function = &bench.target.function;
+    let items = function.stmt(sink).parent.map(|parent| &function.stmt(parent).kind);
+    let Some(StmtKind::Compound { items }) = items else { return };
+    if !items.windows(2).any(|pair| pair == [release, sink]) {
+        return;
+    }
+    let name = function.fresh_name("result");
+    let Ok(declared) = declarator(&function.spelled(&function.return_type), &name) else { return };
+    let text = function.text(value);
+    let first = if may_declare(function, release) {
+        function.insert_before(release, &Snippet::line(format!("{declared} = {text};")).declaring())
+    } else {
+        function.declare_in(function.enclosing_block(release), &format!("{declared};")).and_then(|mut edits| {
+            edits.merge(&function.insert_before(release, &Snippet::line(format!("{name} = {text};")))?);
+            Ok(edits)
+        })
+    };
+    let made = first.and_then(|mut edits| {
+        edits.merge(&function.replace_expr(value, name.clone())?);
+        Ok(edits)
+    });
+    let title = format!("read `{text}` before the release");
+    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
 }
 
 /// `free(n); n = n->next;` becomes `next = n->next; free(n); n = next;`

@@ -12,9 +12,10 @@ thread_local! {
 }
 
 /// Shows a patch and asks for it. After `q`, and at the end of input, nothing more is taken.
-pub(super) fn wants(finding: &Finding, patch: &Patch) -> bool {
+pub(super) fn wants(finding: &Finding, patch: &Patch) -> Result<(), String> {
+    let declined = || Err("declined".to_owned());
     if QUIT.get() {
-        return false;
+        return declined();
     }
     exit::say(&format!("{}\n{}\n{}", finding.message, patch.title, patch.diff));
     loop {
@@ -22,8 +23,8 @@ pub(super) fn wants(finding: &Finding, patch: &Patch) -> bool {
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer).unwrap_or(0);
         match answer.trim() {
-            "y" | "yes" => return true,
-            "n" | "no" => return false,
+            "y" | "yes" => return Ok(()),
+            "n" | "no" => return declined(),
             "p" | "path" => {
                 for step in &finding.steps {
                     exit::say(&format!("  {}:{}: {}\n", step.place.file, step.place.line, step.text));
@@ -31,7 +32,7 @@ pub(super) fn wants(finding: &Finding, patch: &Patch) -> bool {
             }
             answer if read == 0 || matches!(answer, "q" | "quit") => {
                 QUIT.set(true);
-                return false;
+                return declined();
             }
             _ => {}
         }

@@ -42,27 +42,55 @@ fn git(root: &Path) -> Command {
     command
 }
 
-/// The problem, the path to it, and why the patch is safe.
+/// The problem, the path to it, why the patch is safe, and what was checked.
 fn message(done: &Done) -> String {
     let Done { finding, patch, .. } = done;
+    let plain = |text: &str| text.replace('`', "");
     let name =
         |file: &str| Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut text = format!(
-        "{}: fix {} of {}\n\n",
-        finding.sink.function,
-        finding.rule.id().replace('-', " "),
-        finding.object.replace('`', "")
-    );
-    text.push_str(&format!("{}.\n\nThe path:\n", finding.message));
+    let what = finding.rule.id().replace('-', " ");
+    let mut text = format!("{}: fix {what} of {}\n\n", finding.sink.function, plain(&finding.object));
+    wrap(&mut text, "", &format!("{}:", sentence(&finding.message)));
+    text.push('\n');
     for step in &finding.steps {
-        text.push_str(&format!("- {}:{}: {}\n", name(&step.place.file), step.place.line, step.text));
+        wrap(&mut text, "  ", &format!("{}:{}: {}", name(&step.place.file), step.place.line, step.text));
     }
-    text.push_str(&format!("\nThe patch: {}.\nWhy it is safe:\n", patch.title));
-    for why in &patch.why_safe {
-        text.push_str(&format!("- {why}\n"));
-    }
-    for assumed in &finding.assumptions {
-        text.push_str(&format!("- assumed: {assumed}\n"));
+    text.push('\n');
+    wrap(&mut text, "", &format!("{}. This is safe:", sentence(&patch.title)));
+    text.push('\n');
+    let assumed = finding.assumptions.iter().map(|assumed| format!("assumed: {assumed}"));
+    for why in patch.why_safe.iter().cloned().chain(assumed) {
+        wrap(&mut text, "- ", &why);
     }
     text
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// Adds a paragraph of lines that fit into what `git log` shows.
+fn wrap(text: &mut String, lead: &str, paragraph: &str) {
+    const WIDTH: usize = 72;
+    let mut line = lead.to_owned();
+    let mut empty = true;
+    for word in paragraph.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text.push_str(line.trim_end());
+            text.push('\n');
+            line = " ".repeat(lead.len());
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    text.push_str(line.trim_end());
+    text.push('\n');
 }

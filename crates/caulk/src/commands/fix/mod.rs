@@ -3,12 +3,14 @@
 //! Standard output gets the diff of all patches together; standard error one line for each finding: how it was
 //! repaired, or why not.
 
+mod alarms;
 mod ask;
 mod commit;
 mod validate;
 mod workshop;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use caulk_base::ContentHash;
@@ -17,6 +19,7 @@ use caulk_findings::{Finding, Findings, Patch, PatchStatus, apply_suppressions};
 use caulk_repair::{Done, Repaired, Survey};
 use caulk_report::{DiskSources, Report};
 
+use self::alarms::Imported;
 use self::workshop::Shop;
 use crate::args::{FixArgs, FixFormat};
 use crate::config::{Config, Level};
@@ -26,6 +29,8 @@ use crate::output;
 use crate::progress::Bar;
 
 pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
+    // First, so that a file that cannot be read is told before minutes of compiling.
+    let read = alarms::read(&args.from)?;
     let bar = Bar::new();
     let project = driver::load(&args.paths, &args.load, &bar)?;
     bar.phase("following allocations");
@@ -34,27 +39,35 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let models = &project.config.models;
     let analysis = pool.install(|| caulk_analysis::analyse(&project.loaded.program, models, options.limits));
     let findings = caulk_checkers::findings_of(&analysis, &options);
+    let imported = (!args.from.is_empty()).then(|| alarms::locate(read, &analysis, &findings.findings));
     let suppressed = suppressed(&findings, &project);
     let wanted = |finding: &Finding| {
         wanted(finding, &project.config)
             && !suppressed.contains(&finding.fingerprint.0)
+            && imported.as_ref().is_none_or(|imported| imported.is_about(finding))
             && (args.findings.is_empty() || args.findings.contains(&finding.fingerprint.0))
     };
     bar.phase("proving patches");
     let shop = Shop::new(&project, &analysis, options, &pool);
     let survey = Survey::of(&analysis, findings.findings.clone());
     let root = project.loaded.root.clone();
-    let again = |dropped: &[String], ask: bool| {
-        let mut accept =
-            |finding: &Finding, patch: &Patch| !dropped.contains(&patch.diff) && (!ask || ask::wants(finding, patch));
-        caulk_repair::repair(&shop, survey.clone(), &root, &wanted, &mut accept)
+    let base = base(&args.paths, &root);
+    let again = |dropped: &Dropped, ask: bool| {
+        let mut accept = |finding: &Finding, patch: &Patch| match dropped.get(&finding.fingerprint.0) {
+            Some(reason) => Err(reason.clone()),
+            None if ask => ask::wants(finding, patch),
+            None => Ok(()),
+        };
+        caulk_repair::repair(&shop, survey.clone(), &base, &wanted, &mut accept)
     };
     if args.interactive {
         drop(bar);
     }
-    let mut repaired = again(&[], args.interactive);
+    let mut repaired = again(&Dropped::new(), args.interactive);
     if let Some(command) = &args.validate {
-        repaired = validate::keep_passing(command, &root, repaired, &|dropped| again(dropped, false))?;
+        // What was declined stays so, without being asked for again.
+        let declined = declined(&repaired, args.interactive);
+        repaired = validate::keep_passing(command, &root, repaired, declined, &|dropped| again(dropped, false))?;
     }
     if args.apply {
         apply(&repaired)?;
@@ -62,9 +75,34 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     if args.commit {
         commit::each(&repaired, &root)?;
     }
-    show(&repaired, findings, &project, args)?;
-    let left = repaired.done.iter().any(|done| !done.patch.is_fixed());
+    show(&repaired, findings, &project, args, (&base, imported.as_ref()))?;
+    let mut left = repaired.done.iter().any(|done| !done.patch.is_fixed());
+    if let Some(imported) = &imported {
+        let (lines, remains) = imported.lines(&repaired);
+        lines.iter().for_each(|line| exit::say(line));
+        left |= remains;
+    }
     Ok(if left { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// Findings to be left alone, by fingerprint, and why.
+type Dropped = BTreeMap<String, String>;
+
+fn declined(repaired: &Repaired, asked: bool) -> Dropped {
+    let refused = repaired.done.iter().filter_map(|done| match &done.patch.status {
+        PatchStatus::Refused { reason } if asked => Some((done.finding.fingerprint.0.clone(), reason.clone())),
+        _ => None,
+    });
+    refused.collect()
+}
+
+/// What paths in diffs are relative to: the project; for files that are named alone, where `patch -p1` would be run.
+fn base(paths: &[PathBuf], root: &Path) -> PathBuf {
+    let named = paths.iter().all(|path| path.extension().is_some_and(|extension| extension == "c"));
+    match std::env::current_dir() {
+        Ok(here) if named && root.starts_with(&here) => here,
+        _ => root.to_owned(),
+    }
 }
 
 fn wanted(finding: &Finding, config: &Config) -> bool {
@@ -85,16 +123,24 @@ fn apply(repaired: &Repaired) -> Result<()> {
     Ok(())
 }
 
-fn show(repaired: &Repaired, mut findings: Findings, project: &Project, args: &FixArgs) -> Result<()> {
+fn show(
+    repaired: &Repaired,
+    mut findings: Findings,
+    project: &Project,
+    args: &FixArgs,
+    (base, imported): (&Path, Option<&Imported>),
+) -> Result<()> {
     let root = project.loaded.root.display().to_string();
-    for done in &repaired.done {
-        exit::say(&line(done, Path::new(&root)));
+    if imported.is_none() {
+        for done in &repaired.done {
+            exit::say(&line(done, base));
+        }
     }
     let text = match args.format {
         FixFormat::Text => {
             let mut text = Vec::new();
             for (path, old, new) in &repaired.files {
-                let name = path.strip_prefix(&root).unwrap_or(path).display().to_string();
+                let name = path.strip_prefix(base).unwrap_or(path).display().to_string();
                 text.extend(caulk_source::unified_diff(&name, old, new));
             }
             use std::io::Write;
@@ -111,6 +157,9 @@ fn show(repaired: &Repaired, mut findings: Findings, project: &Project, args: &F
                 FixFormat::Json => {
                     let mut json: serde_json::Value = serde_json::from_str(&caulk_report::render_json(&report))?;
                     json["patches"] = serde_json::to_value(&patches)?;
+                    if let Some(imported) = imported {
+                        json["alarms"] = imported.json(repaired);
+                    }
                     format!("{json:#}\n")
                 }
                 _ => caulk_report::render_sarif(&report),

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use caulk_repair::Repaired;
 
+use super::Dropped;
 use crate::exit;
 
 /// Drops patches, the latest first, until the command passes.
@@ -13,9 +14,9 @@ pub(super) fn keep_passing(
     command: &str,
     root: &Path,
     mut repaired: Repaired,
-    again: &dyn Fn(&[String]) -> Repaired,
+    mut dropped: Dropped,
+    again: &dyn Fn(&Dropped) -> Repaired,
 ) -> Result<Repaired> {
-    let mut dropped: Vec<String> = Vec::new();
     loop {
         if passes(command, root, &repaired)? {
             return Ok(repaired);
@@ -24,7 +25,7 @@ pub(super) fn keep_passing(
             bail!("`{command}` fails without any patch");
         };
         exit::say(&format!("dropped, because `{command}` fails with it: {}\n", last.patch.title));
-        dropped.push(last.patch.diff.clone());
+        dropped.insert(last.finding.fingerprint.0.clone(), format!("`{command}` fails with a patch"));
         repaired = again(&dropped);
     }
 }
