@@ -5,6 +5,10 @@ use std::path::Path;
 
 use caulk_alarms::{Alarm, Alarms, Kind, Role, read};
 
+/// A kind, and what the tracks are expected to be: role and lines.
+type Expected<'a> = (Kind, &'a [(Role, &'a [u32])]);
+type Shape = (Kind, Vec<(Role, Vec<u32>)>);
+
 fn load(name: &str) -> Alarms {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -12,7 +16,7 @@ fn load(name: &str) -> Alarms {
 }
 
 /// Kind, then the lines of each track.
-fn shape(alarm: &Alarm) -> (Kind, Vec<(Role, Vec<u32>)>) {
+fn shape(alarm: &Alarm) -> Shape {
     let tracks = alarm.tracks.iter();
     let lines = |frames: &[caulk_alarms::Frame]| -> Vec<u32> {
         frames.iter().filter(|frame| frame.file.ends_with("notes.c")).map(|frame| frame.line).collect()
@@ -21,10 +25,10 @@ fn shape(alarm: &Alarm) -> (Kind, Vec<(Role, Vec<u32>)>) {
 }
 
 #[track_caller]
-fn expect(name: &str, alarms: &[(Kind, &[(Role, &[u32])])], observed: bool) {
+fn expect(name: &str, alarms: &[Expected<'_>], observed: bool) {
     let read = load(name);
     let found: Vec<_> = read.alarms.iter().map(shape).collect();
-    let wanted: Vec<(Kind, Vec<(Role, Vec<u32>)>)> = alarms
+    let wanted: Vec<Shape> = alarms
         .iter()
         .map(|(kind, tracks)| (*kind, tracks.iter().map(|(role, lines)| (*role, lines.to_vec())).collect()))
         .collect();
