@@ -2,6 +2,7 @@
 //! and the path as steps a person can follow.
 
 mod classes;
+mod graph;
 mod naming;
 mod steps;
 mod verify;
@@ -150,6 +151,8 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
     } else {
         None
     };
+    let steps = steps::steps(analysis, incident, &names);
+    let graph = graph::graph(analysis, incident, &names, &steps);
     Finding {
         rule,
         confidence: if doubts.is_empty() { Confidence::High } else { Confidence::Medium },
@@ -160,10 +163,10 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
         release: spec.release.clone(),
         source,
         sink,
-        steps: steps::steps(analysis, incident, &names),
+        steps,
         assumptions: assumptions.unwrap_or_default(),
         fingerprint: Fingerprint::default(),
-        graph: None,
+        graph,
     }
 }
 

@@ -39,6 +39,12 @@ impl<'a> Names<'a> {
         Place { file: self.unit.files[file].clone(), line, column, function: self.function.name.clone(), in_macro }
     }
 
+    /// Is this the jump of a `return` statement?
+    pub fn is_return(&self, inst: InstId) -> bool {
+        let loc = self.unit.locs[self.function.insts[inst].loc];
+        matches!(self.function.insts[inst].op, Op::Jump { .. }) && (loc.at_return || loc.in_macro)
+    }
+
     /// The name of the function a call calls.
     pub fn callee(&self, inst: InstId) -> Option<String> {
         let Op::Call(call) = &self.function.insts[inst].op else { return None };
@@ -134,7 +140,7 @@ impl<'a> Names<'a> {
     }
 
     /// What the programmer wrote for the cell behind a pointer.
-    fn lvalue(&self, ptr: ValueId, depth: u32) -> String {
+    pub fn lvalue(&self, ptr: ValueId, depth: u32) -> String {
         if depth == 0 {
             return "…".into();
         }
@@ -193,6 +199,10 @@ impl<'a> Names<'a> {
     }
 
     fn bound(&self, value: ValueId) -> Option<VarId> {
+        // A constant that was assigned to a variable is not that variable.
+        if !matches!(self.function.values[value].kind, ValueKind::Inst(_) | ValueKind::Param(_)) {
+            return None;
+        }
         self.function.insts.iter().find_map(|inst| match inst.op {
             Op::Bind { var, value: bound } if bound == value => Some(var),
             _ => None,

@@ -78,6 +78,16 @@ impl Graph {
         Graph { nodes, edges }
     }
 
+    /// For each node whether the path to the error goes through it.
+    pub fn on_path(&self) -> Vec<bool> {
+        let mut on_path: Vec<bool> = self.nodes.iter().map(|node| node.step.is_some()).collect();
+        for (from, to, _) in self.edges_within().filter(|(_, _, edge)| edge.on_path) {
+            on_path[from] = true;
+            on_path[to] = true;
+        }
+        on_path
+    }
+
     /// The edges whose two ends exist, as indices.
     pub fn edges_within(&self) -> impl Iterator<Item = (usize, usize, &GraphEdge)> {
         let count = self.nodes.len();

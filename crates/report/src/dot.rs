@@ -10,6 +10,7 @@ pub fn to_dot(graph: &Graph, root: &str) -> String {
     let mut out = String::from(
         "digraph slice {\n  node [shape=box, style=rounded, fontname=\"monospace\"];\n  edge [fontname=\"monospace\"];\n",
     );
+    let on_path = graph.on_path();
     for (index, node) in graph.nodes.iter().enumerate() {
         let mut lines = vec![match node.step {
             Some(step) => format!("{}. {}", step + 1, node.label),
@@ -26,7 +27,7 @@ pub fn to_dot(graph: &Graph, root: &str) -> String {
         if let Some(shape) = shape(node.kind) {
             attributes += &format!(", shape={shape}, style=\"\"");
         }
-        if node.step.is_some() {
+        if on_path[index] {
             attributes += ", penwidth=2";
         }
         out.push_str(&format!("  n{index} [{attributes}];\n"));

@@ -6,4 +6,5 @@ mod check;
 mod cli;
 mod fix;
 mod fixtures;
+mod graph;
 mod run;

@@ -39,12 +39,12 @@ pub fn svg(
                     (edge_path(cells[from], cells[to], edge))
                 }
             }
-            @for (node, cell) in graph.nodes.iter().zip(&cells) {
+            @for ((node, cell), on_path) in graph.nodes.iter().zip(&cells).zip(graph.on_path()) {
                 @let error = node.step.is_some() && node.step == last;
                 @match link(node) {
-                    Some(href) => a href=(href) class=(class(node, error)) data-node=[node.step.map(|step| step + 1)]
+                    Some(href) => a href=(href) class=(class(node, on_path, error)) data-node=[node.step.map(|step| step + 1)]
                         aria-label=(spoken(node, shown)) { (shape(node, *cell, shown)) },
-                    None => g class=(class(node, error)) { (shape(node, *cell, shown)) },
+                    None => g class=(class(node, on_path, error)) { (shape(node, *cell, shown)) },
                 }
             }
         }
@@ -59,8 +59,8 @@ fn arrow(id: &str, class: &str) -> Markup {
     }
 }
 
-fn class(node: &GraphNode, error: bool) -> String {
-    let path = if node.step.is_some() { " on" } else { "" };
+fn class(node: &GraphNode, on_path: bool, error: bool) -> String {
+    let path = if on_path { " on" } else { "" };
     let error = if error { " error" } else { "" };
     format!("node kind-{}{path}{error}", node.kind.name())
 }

@@ -85,7 +85,7 @@ fn longest_ways(count: usize, next: &[Vec<usize>]) -> Vec<usize> {
 
 fn order(graph: &Graph, next: &[Vec<usize>], layers: &mut [Vec<usize>]) {
     let mut position = vec![0usize; graph.nodes.len()];
-    let on_path = |node: usize| graph.nodes[node].step.is_some();
+    let on_path = graph.on_path();
     for layer in layers.iter() {
         for (place, node) in layer.iter().enumerate() {
             position[*node] = place;
@@ -105,7 +105,7 @@ fn order(graph: &Graph, next: &[Vec<usize>], layers: &mut [Vec<usize>]) {
                 0 => position[node] * 1000,
                 number => neighbours[node].iter().map(|other| position[*other] * 1000).sum::<usize>() / number,
             };
-            layer.sort_by_key(|node| (!on_path(*node), mean(*node), *node));
+            layer.sort_by_key(|node| (!on_path[*node], mean(*node), *node));
             for (place, node) in layer.iter().enumerate() {
                 position[*node] = place;
             }
@@ -132,7 +132,10 @@ mod tests {
                 .collect(),
             edges: edges
                 .iter()
-                .map(|(from, to)| GraphEdge { from: *from, to: *to, label: String::new(), on_path: true })
+                .map(|(from, to)| {
+                    let on = |node: &u32| on_path.get(*node as usize) == Some(&true);
+                    GraphEdge { from: *from, to: *to, label: String::new(), on_path: on(from) && on(to) }
+                })
                 .collect(),
         }
     }
