@@ -5,7 +5,7 @@
 //!                              // outcome 1: returns 0, q->head = obj, obj->s = s
 
 use caulk_base::Id;
-use caulk_ir::{Call, CmpOp, FuncId, Inst, InstId};
+use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId};
 
 use crate::clauses::{Clause, Literal};
 use crate::engine::Engine;
@@ -170,7 +170,15 @@ impl Engine<'_> {
             if translation.is_fresh(term) {
                 continue;
             }
+            let is_argument = matches!(translation.summary.terms[term.index()], Term::Param(_));
             let term = self.translate(before, translation, term);
+            // `resize(p, count * size)`: what is worked out as a size is not taken to be 0.
+            if is_argument
+                && (lo, hi) == (0, 0)
+                && matches!(self.terms.get(term), Term::Bin(BinOp::Mul | BinOp::Shl, ..))
+            {
+                return None;
+            }
             if !self.assume_range(&mut state, term, lo, hi, not, id) {
                 return None;
             }
@@ -206,6 +214,8 @@ impl Engine<'_> {
         }
         let changed: Vec<Option<TermId>> =
             outcome.changed.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
+        let rewired: Vec<Option<TermId>> =
+            outcome.rewired.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
         // Values are worked out before anything is written: they speak of memory as it was.
         let computed: Vec<bool> = outcome
             .writes
@@ -317,6 +327,10 @@ impl Engine<'_> {
         }
         for ptr in changed.into_iter().flatten() {
             self.scribble(&mut state, ptr, id);
+        }
+        for ptr in rewired.into_iter().flatten() {
+            state.aliased = id.0 + 1;
+            self.clobber(&mut state, ptr, id);
         }
         for ((base, off, size, term), computed) in writes.into_iter().zip(computed) {
             let Some((obj, at)) = self.terms.pointee(base) else {

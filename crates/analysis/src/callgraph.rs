@@ -46,6 +46,8 @@ fn signature(function: &Function) -> Signature {
 #[derive(Default)]
 struct Kept {
     by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
+    /// Passed on, returned or chosen between: they may be put anywhere.
+    loose: FxHashSet<FuncId>,
     anywhere: FxHashSet<FuncId>,
 }
 
@@ -160,25 +162,24 @@ fn addresses(program: &Program) -> Kept {
                 }
                 Op::Call(call) => {
                     for &arg in &call.args {
-                        kept.anywhere.extend(functions_of(program, unit, function, arg));
+                        kept.loose.extend(functions_of(program, unit, function, arg));
                     }
                 }
                 Op::Phi { incoming } => {
                     for &(_, value) in incoming {
-                        kept.anywhere.extend(functions_of(program, unit, function, value));
+                        kept.loose.extend(functions_of(program, unit, function, value));
                     }
                 }
                 Op::Select { a, b, .. } => {
-                    kept.anywhere.extend(functions_of(program, unit, function, *a));
-                    kept.anywhere.extend(functions_of(program, unit, function, *b));
+                    kept.loose.extend(functions_of(program, unit, function, *a));
+                    kept.loose.extend(functions_of(program, unit, function, *b));
                 }
-                Op::Return { value: Some(value) } => {
-                    kept.anywhere.extend(functions_of(program, unit, function, *value))
-                }
+                Op::Return { value: Some(value) } => kept.loose.extend(functions_of(program, unit, function, *value)),
                 _ => {}
             }
         }
     }
+    kept.anywhere.extend(&kept.loose);
     kept
 }
 
@@ -242,6 +243,8 @@ fn resolve(
         .filter(|all| !all.is_empty());
     let mut found = match from_slot {
         Some(found) => found,
+        // Nothing was put at this place by name: only what is handed around can be there.
+        None if loaded_from.is_some() => kept.loose.iter().copied().filter(fits).collect(),
         None => kept.anywhere.iter().copied().filter(fits).collect(),
     };
     if found.is_empty() || found.len() > MAX_TARGETS {

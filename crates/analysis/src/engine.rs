@@ -13,6 +13,7 @@ use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId, 
 use caulk_models::{FamilyId, Models};
 
 use crate::cfg::{self, Cfg};
+use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
@@ -117,8 +118,8 @@ pub(crate) struct Engine<'a> {
     pub counted: FxHashMap<(ValueId, ValueId), bool>,
     /// Cells that are given computed values within a loop, and where.
     pub counters: FxHashSet<(ObjId, Off, InstId)>,
-    /// Least values that counters have from the next round on.
-    pub floors: Vec<(TermId, i64)>,
+    /// What is known of phis from the next round on.
+    pub floors: Vec<(TermId, Range)>,
     /// Arrays of which some element was released, whichever it was.
     pub emptied: FxHashSet<ObjId>,
     /// Blocks that were exchanged for a larger one, with that one.
@@ -280,6 +281,9 @@ impl Engine<'_> {
         }
         if merged.len() > self.limits.coarse_states {
             merged = self.merge_by(block, merged, loop_head, Grain::One);
+            for state in &mut merged {
+                state.blurred = true;
+            }
         }
         merged
     }
@@ -363,6 +367,12 @@ impl Engine<'_> {
 
     /// A state that remembers too much forgets plain numbers in memory.
     fn slim(&self, state: &mut State, block: BlockId) {
+        // That something nameless was looked at, or kept, matters to nobody.
+        state.objs.retain(|(obj, known)| {
+            !matches!(self.terms.object(*obj), Object::Deref(base) if self.terms.is_private(*base))
+                || known.status != Status::LIVE
+                || known.owned
+        });
         if state.cells.len() <= self.limits.cells {
             return;
         }
@@ -455,7 +465,7 @@ impl Engine<'_> {
     ) {
         let known = state.obj(obj);
         // Where everything was merged, or the object has no certain name, an error is only a suspicion.
-        if self.degraded || !self.is_certain(obj) {
+        if self.degraded || state.blurred || !self.is_certain(obj) {
             self.suspicions.insert((at, kind));
             return;
         }

@@ -6,12 +6,15 @@ use smallvec::SmallVec;
 use crate::engine::Engine;
 use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::state::{State, put};
+use crate::state::{Cell, State, put};
 use crate::term::{Off, Term, TermId, ZERO};
 use crate::trace::Event;
 
 /// The site of values that are undefined in the source.
 const UNDEFINED: u32 = 0x7fff_0000;
+
+/// The standard descriptors are open: a new one is beyond them. (`if (fd > 2) close(fd);`)
+const FIRST_DESCRIPTOR: i64 = 3;
 
 pub(crate) fn size_of(ty: Ty) -> u64 {
     match ty {
@@ -353,6 +356,15 @@ impl Engine<'_> {
         term
     }
 
+    /// Where a global's initialiser says something, and how many bytes it takes there.
+    fn initialised(&self, global: caulk_ir::GlobalId) -> Vec<(i64, u64)> {
+        let size = |value: &InitValue| match value {
+            InitValue::Int(_, bytes) => u64::from(*bytes),
+            InitValue::Address(..) => 8,
+        };
+        self.program.global(global).init.iter().map(|init| (init.offset as i64, size(&init.value))).collect()
+    }
+
     /// What a global's initialiser holds at an offset; `None` where it says nothing.
     pub(crate) fn initial(&mut self, global: caulk_ir::GlobalId, at: i64) -> Option<TermId> {
         let (unit, _) = self.program.globals[global];
@@ -448,6 +460,21 @@ impl Engine<'_> {
                 _ => None,
             })
             .collect();
+        let constant = match *self.terms.object(from) {
+            Object::Global(global) if self.knowledge.is_constant(global) => Some(global),
+            _ => None,
+        };
+        let mut moved = moved;
+        if let (Some(global), Some(len)) = (constant, len) {
+            for (at, size) in self.initialised(global) {
+                if at >= from_at
+                    && at < from_at.saturating_add(len)
+                    && let Some(term) = self.initial(global, at)
+                {
+                    moved.push((at, term, size));
+                }
+            }
+        }
         let weak: Vec<TermId> = state.weak_of(from).collect();
         // As much as a buffer within a struct takes: what lies behind the buffer is not written.
         let bounded = len.is_none() && to_at > 0 && moved.is_empty();
@@ -459,10 +486,21 @@ impl Engine<'_> {
         for term in weak {
             state.add_weak(to, term);
         }
-        let zeroed = state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0;
-        if zeroed && matches!(self.terms.object(to), Object::Stack(_)) {
+        let zeroed =
+            constant.is_some() || (state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0);
+        if zeroed && to_at == 0 && matches!(self.terms.object(to), Object::Stack(_)) {
             let family = self.memory;
             state.obj_entry(to, family).zeroed = true;
+        } else if let (true, Some(len @ 0..=256)) = (zeroed, len) {
+            // What is not listed is zero; remember it where pointers may lie.
+            let mut field = (to_at + 7) & !7;
+            while field + 8 <= to_at + len {
+                let free = |((_, off), cell): &((ObjId, Off), Cell)| !matches!(off, Off::At(at) if *at < field + 8 && field < *at + cell.size as i64);
+                if state.cells_of(to).all(free) {
+                    state.store(&self.terms, to, Off::At(field), 8, ZERO);
+                }
+                field += 8;
+            }
         } else {
             put(&mut state.epochs, to, id.0 + 1);
         }
@@ -599,16 +637,15 @@ impl Engine<'_> {
             let op = if truth { op } else { crate::term::negate(op) };
             let integer = self.models.families[known.family].is_integer;
             let on_failure = crate::term::fold_cmp(op, known.failure, k);
-            // A valid pointer is anything but 0 and -1; a valid handle is not negative.
+            // A valid pointer is anything but 0 and -1; a new descriptor is none of the standard ones.
             let (may_hold, may_not) = if integer {
-                let range = crate::facts::Range::between(0, i64::MAX);
                 match op {
-                    CmpOp::Eq => (!range.excludes(k), true),
-                    CmpOp::Ne => (true, !range.excludes(k)),
-                    CmpOp::Sgt => (true, k >= 0),
-                    CmpOp::Sge => (true, k > 0),
-                    CmpOp::Slt => (k > 0, true),
-                    CmpOp::Sle => (k >= 0, true),
+                    CmpOp::Eq => (k >= FIRST_DESCRIPTOR, true),
+                    CmpOp::Ne => (true, k >= FIRST_DESCRIPTOR),
+                    CmpOp::Sgt => (true, k >= FIRST_DESCRIPTOR),
+                    CmpOp::Sge => (true, k > FIRST_DESCRIPTOR),
+                    CmpOp::Slt => (k > FIRST_DESCRIPTOR, true),
+                    CmpOp::Sle => (k >= FIRST_DESCRIPTOR, true),
                     _ => (true, true),
                 }
             } else {

@@ -13,6 +13,7 @@ use caulk_base::FxHasher;
 use caulk_ir::{BlockId, ValueId};
 use caulk_models::FamilyId;
 
+use crate::facts::Range;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::{Cell, State, put};
 use crate::term::{Off, Term, TermId, Terms};
@@ -35,6 +36,8 @@ pub enum Grain {
     Fine,
     /// Objects and references only.
     Coarse,
+    /// Blocks, what was released, and what is returned: for outcomes.
+    Owned,
     /// What is returned only: for outcomes.
     Result,
     /// Everything in one.
@@ -74,8 +77,9 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     for (place, cell) in &state.cells {
         let constant = grain == Grain::Fine
             && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
-        let stored =
-            matches!(terms.get(cell.term), Term::Param(_)) && !matches!(terms.object(place.0), Object::Stack(_));
+        let stored = grain != Grain::Owned
+            && matches!(terms.get(cell.term), Term::Param(_))
+            && !matches!(terms.object(place.0), Object::Stack(_));
         if constant || stored || !terms.mentions(cell.term).is_empty() {
             (2u8, place, cell.term).hash(&mut hasher);
         }
@@ -176,6 +180,9 @@ impl Joiner<'_> {
         joined.moved = old.moved.iter().chain(&new.moved).copied().collect();
         joined.moved.sort_unstable();
         joined.moved.dedup();
+        joined.rewired = old.rewired.iter().chain(&new.rewired).copied().collect();
+        joined.rewired.sort_unstable();
+        joined.rewired.dedup();
         joined.aliased = if old.aliased == new.aliased { old.aliased } else { self.site };
         joined.epochs = old.epochs.clone();
         for &(obj, epoch) in &new.epochs {
@@ -198,6 +205,7 @@ impl Joiner<'_> {
         for obj in std::mem::take(&mut self.kept) {
             joined.obj_entry(obj, self.memory).escaped = true;
         }
+        joined.blurred = old.blurred || new.blurred;
         joined.version = if old.version == new.version { old.version } else { self.site };
         joined.trace = trace::merge(&old.trace, &new.trace);
         joined
@@ -274,13 +282,13 @@ impl Joiner<'_> {
         }
         let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
         if held.is_empty() {
-            if self.hull && mine != name && theirs != name {
-                let range = {
-                    let a = self.old.facts.range(self.terms, mine);
-                    let b = self.new.facts.range(self.terms, theirs);
-                    crate::facts::Range::hull(&a, &b)
-                };
-                joined.facts.narrow(name, &range);
+            let a = self.old.facts.range(self.terms, mine);
+            let b = self.new.facts.range(self.terms, theirs);
+            if self.hull {
+                joined.facts.narrow(name, &Range::hull(&a, &b));
+            } else if a.excludes(0) && b.excludes(0) {
+                // A bound would move with every round; that it is not null does not.
+                joined.facts.narrow(name, &Range::except(0));
             }
             return name;
         }
@@ -304,6 +312,7 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.objs == b.objs
         && a.epochs == b.epochs
         && a.version == b.version
+        && a.blurred == b.blurred
         && a.aliased == b.aliased
         && a.facts == b.facts
 }

@@ -265,6 +265,10 @@ impl Engine<'_> {
                 if ending == Ending::Failure || !self.applies(state, *when, ending, args) {
                     return;
                 }
+                // An out-parameter that is null receives nothing.
+                if *place != Place::Return && self.place(args, place).is_none_or(|ptr| ptr == ZERO) {
+                    return;
+                }
                 let may_fail = ending == Ending::Either && !returns.nonnull && returns.fails.is_some();
                 let failure = returns.fails.unwrap_or(0);
                 let known = ObjState { zeroed: *zeroed, failure, ..ObjState::fresh(*family, may_fail) };
@@ -428,7 +432,7 @@ impl Engine<'_> {
             state.facts.narrow(term, &Range::between(0, i64::MAX));
         }
         if ending == Ending::Success {
-            let range = if returns.fails_nonzero {
+            let range = if returns.fails_nonzero || returns.zero {
                 Range::point(0)
             } else if returns.fails_negative {
                 Range::between(0, i64::MAX)

@@ -52,6 +52,12 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
         for &obj in &outcome.changed {
             line(&mut out, 2, &format!("other contents of {} may have changed", words.object(obj)));
         }
+        for &obj in &outcome.rewired {
+            line(&mut out, 2, &format!("what {} leads to may be rearranged", words.object(obj)));
+        }
+        for &(from, to) in &outcome.moved {
+            line(&mut out, 2, &format!("what lay in {} lies in {}", words.object(from), words.object(to)));
+        }
     }
     for text in remarks(&summary) {
         line(&mut out, 1, &text);

@@ -35,6 +35,8 @@ pub struct State {
     pub objs: Vec<(ObjId, ObjState)>,
     /// Inputs that were exchanged for a new block which holds what lay in them: `realloc`.
     pub moved: Vec<(ObjId, ObjId)>,
+    /// At an exit: inputs whose inner pointers were rearranged.
+    pub rewired: Vec<ObjId>,
     /// Since when an object's unlisted contents are unknown.
     pub epochs: Vec<(ObjId, u32)>,
     pub facts: Facts,
@@ -43,6 +45,8 @@ pub struct State {
     /// The last store through a pointer that was itself read from memory (`*link->prev = next`): it may
     /// have changed a pointer anywhere in what callers see.
     pub aliased: u32,
+    /// States with nothing in common were made one: what is reported from here on is a suspicion.
+    pub blurred: bool,
     pub trace: Trace,
 }
 

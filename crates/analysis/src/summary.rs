@@ -33,6 +33,10 @@ use crate::term::{Off, Term, TermId, Terms};
 const MAX_WRITES: usize = 12;
 /// Access paths and conditions that nest deeper than this do not leave the function.
 const MAX_PATH: u32 = 5;
+/// Chains of pointers of an input that are followed one by one; what changes beyond is folded into one fact.
+const MAX_CHAIN: u32 = 2;
+/// Outcomes with more cells and objects in all than this are merged earlier.
+const LARGE: usize = 100;
 /// More new objects, or values at unknown places, than this and the deeper ones are not followed by callers.
 const MAX_OBJECTS: usize = 12;
 
@@ -62,6 +66,8 @@ pub struct Outcome {
     pub writes: Vec<Write>,
     /// Values that lie somewhere in an object.
     pub weak: Vec<(ObjId, TermId)>,
+    /// Inputs whose inner pointers were rearranged: what is reachable from there may be anywhere in there.
+    pub rewired: Vec<ObjId>,
     /// What lay in the first object lies in the second, a new one: `realloc`.
     pub moved: Vec<(ObjId, ObjId)>,
     /// Objects whose other contents are no longer known.
@@ -114,6 +120,7 @@ impl Summary {
                 outcome.writes.is_empty()
                     && outcome.weak.is_empty()
                     && outcome.changed.is_empty()
+                    && outcome.rewired.is_empty()
                     && outcome.objs.iter().all(|(id, obj)| {
                         !matches!(self.objects[id.index()], Object::Heap { .. })
                             && obj.status == Status::LIVE
@@ -129,13 +136,22 @@ impl Engine<'_> {
         let exits = std::mem::take(&mut self.exits);
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
-        for grain in [Grain::Fine, Grain::Coarse, Grain::Result, Grain::One] {
-            if states.len() <= self.limits.outcomes {
-                break;
+        let size: usize = states.iter().map(|state| state.cells.len() + state.objs.len() + state.epochs.len()).sum();
+        // Every caller pays for every outcome: where they are large, fewer are kept apart.
+        let enough = if size > LARGE { self.limits.outcomes / 2 } else { self.limits.outcomes };
+        let released = released_params(&self.terms, &states);
+        for grain in [Grain::Fine, Grain::Owned, Grain::Result, Grain::One] {
+            if states.len() <= if grain == Grain::One { self.limits.outcomes } else { enough } {
+                continue;
             }
-            let mut merged: Vec<(u64, State)> = Vec::new();
+            let mut merged: Vec<((u64, Vec<bool>), State)> = Vec::new();
             for state in states {
-                let key = merge::key(&state, &self.terms, grain, false);
+                let nulls: Vec<bool> = released.iter().map(|&param| is_null(&self.terms, &state, param)).collect();
+                let key = if grain == Grain::One {
+                    (0, Vec::new())
+                } else {
+                    (merge::key(&state, &self.terms, grain, false), nulls)
+                };
                 match merged.iter_mut().find(|entry| entry.0 == key) {
                     Some(entry) => entry.1 = merge::join(&mut self.terms, self.memory, &entry.1, &state, block, false),
                     None => merged.push((key, state)),
@@ -238,11 +254,60 @@ impl Engine<'_> {
             state.weak.retain(|(obj, _)| !inner(obj));
             state.weak.truncate(4 * MAX_OBJECTS);
         }
+        // Deep inside of an input, what was changed or kept is not told apart.
+        let mut rewired: Vec<ObjId> = Vec::new();
+        let mut changed: Vec<ObjId> = Vec::new();
+        state.cells.retain(|((obj, _), cell)| match fold(terms, *obj) {
+            None => true,
+            Some(part) => {
+                // Also a pointer that the caller had elsewhere may be in there now.
+                let pointer = cell.size == 8 && terms.as_int(cell.term).is_none() && !terms.is_private(cell.term);
+                if pointer || terms.is_held_by_name(cell.term) {
+                    hidden.push(cell.term);
+                }
+                if cell.size == 8 {
+                    rewired.push(part)
+                } else {
+                    changed.push(part)
+                }
+                false
+            }
+        });
+        state.weak.retain(|(obj, term)| match fold(terms, *obj) {
+            None => true,
+            Some(part) => {
+                hidden.push(*term);
+                rewired.push(part);
+                false
+            }
+        });
+        state.epochs.retain(|(obj, _)| match fold(terms, *obj) {
+            None => true,
+            Some(part) => {
+                rewired.push(part);
+                false
+            }
+        });
+        for part in changed {
+            crate::state::put(&mut state.epochs, part, merge::BLOCK_SITE);
+        }
         // What went into memory that the caller cannot name has escaped.
         for term in hidden {
             self.escape(&mut state, term);
         }
         let terms = &self.terms;
+        state.objs.retain(|(obj, known)| match fold(terms, *obj) {
+            Some(part) if known.status == Status::LIVE => {
+                if known.escaped {
+                    rewired.push(part);
+                }
+                false
+            }
+            _ => true,
+        });
+        rewired.sort_unstable();
+        rewired.dedup();
+        state.rewired = rewired;
         self.drained |= state.objs.iter().any(|(obj, known)| {
             known.status.may(Status::FREED)
                 && matches!(terms.object(*obj), Object::Deref(base) if terms.depth(*base) > MAX_PATH)
@@ -285,19 +350,40 @@ impl Engine<'_> {
 
 /// Does the term mean nothing outside the function, or lie too deep to be told apart there?
 fn is_hidden(terms: &Terms, id: TermId) -> bool {
-    terms.depth(id) > MAX_PATH || terms.contains(id, &mut |part, _| is_private(terms, part))
+    terms.depth(id) > MAX_PATH || terms.is_private(id)
 }
 
-/// A part of a term that means nothing outside the function.
-fn is_private(terms: &Terms, term: &Term) -> bool {
-    match term {
-        Term::Sym { .. } | Term::Pure { .. } => true,
-        Term::Content { obj, epoch, .. } => {
-            *epoch != 0 || matches!(terms.object(*obj), Object::Stack(_) | Object::Heap { .. })
+/// Parameters of which some outcome releases what they point to: where they are null, there is nothing to release, and
+/// that is another outcome than one that leaves it.
+fn released_params(terms: &Terms, states: &[State]) -> Vec<TermId> {
+    let mut params: Vec<TermId> = Vec::new();
+    for (obj, known) in states.iter().flat_map(|state| &state.objs) {
+        if let Object::Deref(base) = *terms.object(*obj)
+            && known.status.may(Status::FREED)
+            && matches!(terms.get(base), Term::Param(_))
+            && !params.contains(&base)
+        {
+            params.push(base);
         }
-        Term::Addr { obj, .. } => matches!(terms.object(*obj), Object::Stack(_)),
-        _ => false,
     }
+    params
+}
+
+fn is_null(terms: &Terms, state: &State, param: TermId) -> bool {
+    state.facts.range(terms, param).constant() == Some(0)
+}
+
+/// The part of an input structure in which chains of pointers are no longer told apart, for an object beyond it.
+fn fold(terms: &Terms, obj: ObjId) -> Option<ObjId> {
+    let mut at = obj;
+    let mut beyond = merge::deref_depth(terms, obj).checked_sub(MAX_CHAIN).filter(|beyond| *beyond > 0)?;
+    while beyond > 0 {
+        let Object::Deref(base) = *terms.object(at) else { return None };
+        let (Term::Content { obj, .. } | Term::Addr { obj, .. }) = *terms.get(base) else { return None };
+        at = obj;
+        beyond -= 1;
+    }
+    Some(at)
 }
 
 /// Copies terms and objects into arenas of their own.
@@ -404,6 +490,9 @@ impl<'a> Exporter<'a> {
             if !outcome.changed.contains(&obj) {
                 outcome.changed.push(obj);
             }
+        }
+        for obj in &state.rewired {
+            outcome.rewired.push(self.object(*obj));
         }
         for (from, to) in &state.moved {
             outcome.moved.push((self.object(*from), self.object(*to)));

@@ -85,6 +85,8 @@ pub struct Terms {
     mentions: IdVec<TermId, SmallVec<[ObjId; 2]>>,
     /// How deep each term nests.
     depths: IdVec<TermId, u32>,
+    /// Means nothing outside the function: it speaks of locals, of blocks' contents, or of values that came up.
+    private: IdVec<TermId, bool>,
     index: FxHashMap<Term, TermId>,
     objects: IdVec<ObjId, Object>,
     object_index: FxHashMap<Object, ObjId>,
@@ -158,11 +160,41 @@ impl Terms {
             term.hash(&mut hasher);
             return self.intern(Term::Sym { site: DEEP, slot: hasher.finish() as u32 });
         }
+        let private = self.private_of(&term);
         let id = self.terms.push(term.clone());
+        self.private.push(private);
         self.mentions.push(mentions);
         self.depths.push(depth);
         self.index.insert(term, id);
         id
+    }
+
+    /// Does the term mean nothing outside the function?
+    pub fn is_private(&self, id: TermId) -> bool {
+        self.private[id]
+    }
+
+    fn private_of(&self, term: &Term) -> bool {
+        let object = |obj: ObjId| match self.objects[obj] {
+            Object::Stack(_) => true,
+            Object::Deref(base) => self.private[base],
+            _ => false,
+        };
+        match term {
+            Term::Sym { .. } | Term::Pure { .. } => true,
+            Term::Content { obj, off, epoch } => {
+                *epoch != 0
+                    || object(*obj)
+                    || matches!(self.objects[*obj], Object::Heap { .. })
+                    || matches!(off, Off::Elem(index, _) if self.private[*index])
+            }
+            Term::Addr { obj, .. } => object(*obj),
+            Term::Elem { base, index, .. } => self.private[*base] || self.private[*index],
+            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.private[*a] || self.private[*b],
+            Term::Cast(_, _, a) => self.private[*a],
+            Term::Ite(c, a, b) => self.private[*c] || self.private[*a] || self.private[*b],
+            Term::Int(_) | Term::Param(_) | Term::Func(_) => false,
+        }
     }
 
     /// How deep the term nests; a leaf has depth 1.

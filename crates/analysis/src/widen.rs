@@ -26,7 +26,7 @@ impl Engine<'_> {
             Term::Int(now) if self.ends_loop(head, phi, now) => term,
             Term::Int(now) => {
                 let own = self.terms.sym(block_site(head), phi.0);
-                self.floors.push((own, now));
+                self.floors.push((own, Range::between(now, i64::MAX)));
                 own
             }
             Term::Addr { obj, .. } if !self.terms.mentions(term).is_empty() => {
@@ -122,8 +122,11 @@ impl Engine<'_> {
         for at in 0..state.env.len() {
             let (value, term) = state.env[at];
             let own = self.terms.sym(site, value.0);
-            floors.extend(self.floor(state, term, own));
-            state.env[at].1 = self.renewed(head, term, own);
+            let renewed = self.renewed(head, term, own);
+            if renewed == own {
+                floors.extend(self.floor(state, term, own));
+            }
+            state.env[at].1 = renewed;
         }
         let counted: FxHashSet<(ObjId, Off)> = self
             .counters
@@ -134,10 +137,9 @@ impl Engine<'_> {
         for at in 0..state.cells.len() {
             let ((obj, off), cell) = state.cells[at];
             let own = self.terms.content(obj, off, site);
-            floors.extend(self.floor(state, cell.term, own));
-            state.cells[at].1.term = match *self.terms.get(cell.term) {
+            let renewed = match *self.terms.get(cell.term) {
                 Term::Int(now) if counted.contains(&(obj, off)) => {
-                    floors.push((own, now));
+                    floors.push((own, Range::between(now, i64::MAX)));
                     own
                 }
                 Term::Addr { obj: of, .. }
@@ -148,24 +150,34 @@ impl Engine<'_> {
                 }
                 _ => self.renewed(head, cell.term, own),
             };
+            if renewed == own {
+                floors.extend(self.floor(state, cell.term, own));
+            }
+            state.cells[at].1.term = renewed;
         }
         let engine = &*self;
         state.objs.retain(|(obj, _)| !stale_object(engine, *obj));
         state.facts.retain(|id| !engine.is_stale(head, id));
-        for (own, floor) in floors {
-            state.facts.narrow(own, &Range::between(floor, i64::MAX));
+        for (own, range) in floors {
+            state.facts.narrow(own, &range);
         }
     }
 
-    /// The least value of a counter that only grows, from what was known in the last round.
-    fn floor(&self, state: &State, term: TermId, own: TermId) -> Option<(TermId, i64)> {
-        let step = match *self.terms.get(term) {
-            _ if term == own => 0,
-            Term::Bin(BinOp::Add, a, k) if a == own => self.terms.as_int(k).filter(|step| *step > 0)?,
-            _ => return None,
-        };
-        let lo = state.facts.range(&self.terms, own).lo;
-        (lo > i64::MIN).then(|| (own, lo.saturating_add(step)))
+    /// What stays true of a value that gets a name for all rounds: a counter that only grows has a least value, and
+    /// what was not null in the last round is not null.
+    fn floor(&self, state: &State, term: TermId, own: TermId) -> Option<(TermId, Range)> {
+        if !self.terms.mentions(term).is_empty() || self.terms.as_int(term).is_some() {
+            return None;
+        }
+        let known = state.facts.range(&self.terms, term);
+        // A bound that moves down would do so in every round.
+        let before = state.facts.range(&self.terms, own).lo;
+        let lo = if known.lo >= before { before } else { i64::MIN };
+        let mut range = Range::between(lo, i64::MAX);
+        if known.excludes(0) && lo <= 0 {
+            range = Range { not: Range::except(0).not, ..range };
+        }
+        (lo > i64::MIN || known.excludes(0)).then_some((own, range))
     }
 
     /// The name for all rounds of a value that holds something of the last one.

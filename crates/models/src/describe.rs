@@ -32,6 +32,9 @@ impl Models {
         for argument in &model.needs {
             parts.push(format!("needs argument {argument}, which must not be null"));
         }
+        if returns.zero {
+            parts.push("0 on success".to_owned());
+        }
         if returns.nonnegative {
             parts.push("never negative".to_owned());
         }

@@ -34,7 +34,7 @@
 //! | `writes` | N, or `N..` for all from there: unknown data comes in |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
-//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `never`, `never if N` (is not 0), `twice`; several are alternatives |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`; several are alternatives |
 //! | `fails` | `null`, `negative`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `like` | the name of another function; stands alone |
@@ -76,7 +76,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "like",
 ];
 const FAILS: &[&str] = &["null", "negative", "nonzero"];
-const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "never", "twice", "into"];
+const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "zero", "never", "twice", "into"];
 
 /// Adds the `families` and `functions` of one section to the models.
 pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
@@ -476,6 +476,8 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
         returns.borrowed = true;
     } else if words.accept("nonnull") {
         returns.nonnull = true;
+    } else if words.accept("zero") {
+        returns.zero = true;
     } else if words.accept("nonnegative") {
         returns.nonnegative = true;
     } else if words.accept("never") {

@@ -119,6 +119,8 @@ pub struct ReturnModel {
     pub borrowed: bool,
     /// Never returns null (`xmalloc`-like, `strerror`).
     pub nonnull: bool,
+    /// Success is 0, whatever failure is (`pipe`).
+    pub zero: bool,
     /// Never returns a negative number (`snprintf`).
     pub nonnegative: bool,
     /// The result depends on the arguments and the memory they reach alone, and is the same each time.

@@ -60,7 +60,7 @@ fn streams_and_descriptors() {
     contract("dup2: returns argument 1; -1 on failure");
     contract(
         "pipe: allocates descriptor at byte 0 of *argument 0; allocates descriptor at byte 4 of *argument 0; \
-         -1 on failure",
+         0 on success; -1 on failure",
     );
     contract("read: writes through argument 1; -1 on failure");
     contract("fdopendir: allocates directory stream; on success takes argument 0; 0 or null on failure");
