@@ -11,6 +11,8 @@ pub struct Expect {
     pub releases: bool,
     /// The next statement overwrites the very place that still points to the block.
     pub overwrites: bool,
+    /// It lets a destructor release one more part of what it is given.
+    pub in_destructor: bool,
     /// A release was moved from here: it may have the doubts that it had.
     pub moved: Option<(u32, u32)>,
 }
@@ -43,6 +45,11 @@ impl Candidate {
 
     pub fn overwriting(mut self) -> Self {
         self.expect.overwrites = true;
+        self
+    }
+
+    pub fn in_destructor(mut self) -> Self {
+        self.expect.in_destructor = true;
         self
     }
 

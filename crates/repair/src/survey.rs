@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use caulk_analysis::{Analysis, Doubt, ObjId, Object, Off, Status, Summary, Term, TermId};
 use caulk_base::Id;
 use caulk_findings::Finding;
-use caulk_ir::{FuncId, InstId};
+use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, UnitId, ValueKind};
 
 /// A place where something happens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,8 @@ pub struct Survey {
     pub effects: BTreeMap<(String, String), BTreeSet<String>>,
     /// Functions that release their first argument, and always do.
     pub destructors: BTreeSet<String>,
+    /// Functions that are called through pointers, too.
+    pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
     pub degraded: BTreeSet<(String, String)>,
 }
@@ -51,12 +53,18 @@ impl Survey {
             }
             survey.effects.entry(key).or_default().extend(effects(&summary));
         }
+        survey.addressed = addressed(program);
         for suspicion in &analysis.suspicions {
             let function = program.function(suspicion.function);
             let key = (function.name.clone(), format!("{:?}", suspicion.kind));
             *survey.suspicions.entry(key).or_default() += 1;
         }
         survey
+    }
+
+    /// Whether the program is a whole one.
+    pub fn has_main(&self) -> bool {
+        self.effects.keys().any(|(_, function)| function == "main")
     }
 
     /// The release call that starts at a place.
@@ -75,6 +83,32 @@ fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
     let loc = unit.locs[function.insts[inst].loc];
     let file = loc.file.map(|file| unit.files[file].clone()).unwrap_or_default();
     Spot { file, line: loc.line, column: loc.column, function: function.name.clone() }
+}
+
+/// Names of the functions whose address goes anywhere.
+fn addressed(program: &Program) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    let mut add = |unit: UnitId, symbol: SymbolId| {
+        if let Target::Functions(functions) = program.target(unit, symbol) {
+            all.extend(functions.iter().map(|id| program.function(*id).name.clone()));
+        }
+    };
+    for global in program.globals.ids() {
+        let (unit, _) = program.globals[global];
+        for init in &program.global(global).init {
+            if let InitValue::Address(symbol, _) = init.value {
+                add(unit, symbol);
+            }
+        }
+    }
+    for id in program.functions.ids() {
+        for value in program.function(id).values.iter() {
+            if let ValueKind::Address(symbol, _) = value.kind {
+                add(program.unit_of(id), symbol);
+            }
+        }
+    }
+    all
 }
 
 /// What a caller could be hurt by.

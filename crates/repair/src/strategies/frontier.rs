@@ -1,9 +1,10 @@
 //! A release at other ways out of the block's life: jumps behind the allocation, ends of branches.
 
-use caulk_source::{Snippet, StmtKind};
+use caulk_source::{Snippet, StmtId, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
+use crate::release::is_release;
 use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -36,7 +37,36 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let code = Snippet::line(call);
             let made =
                 if branch.is_some() { function.insert_at_end(id, &code) } else { function.insert_before(id, &code) };
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title, edits));
+            let with_owner = branch.is_some() && owner_goes(bench, id, &holder);
+            all.add(made, |edits| {
+                let candidate = Candidate::new(function, "release-before-exit", title, edits);
+                if with_owner { candidate.overwriting() } else { candidate }
+            });
         }
     }
+}
+
+/// The block hangs in a structure that is released behind the branch, with no way out in between: the structure's
+/// pointer to it is not looked at any more.
+fn owner_goes(bench: &Bench<'_>, branch: StmtId, holder: &str) -> bool {
+    let function = &bench.target.function;
+    let Some((owner, _)) = holder.rsplit_once("->") else { return false };
+    let (Some(sink), Some(test)) = (bench.target.sink, function.stmt(branch).parent) else { return false };
+    let beside = function.stmt(test).parent;
+    let Some(StmtKind::Compound { items }) = beside.map(|block| &function.stmt(block).kind) else { return false };
+    let place = |stmt: StmtId| items.iter().position(|item| *item == stmt);
+    let (Some(from), Some(to)) = (place(test), place(sink)) else { return false };
+    let releases = |call: &caulk_source::Call| {
+        call.stmt == sink
+            && call.args.len() == 1
+            && function.text(call.args[0].span) == owner
+            && is_release(function, bench.survey, call.span.start)
+    };
+    let jumps = |item: &StmtId| {
+        let span = function.stmt(*item).span;
+        let inside = function.stmts.iter_ids().filter(|(_, stmt)| span.covers(stmt.span));
+        let mut inside = inside.map(|(id, stmt)| bench.is_jump(id) || matches!(stmt.kind, StmtKind::Label { .. }));
+        inside.any(|leaves| leaves)
+    };
+    from < to && function.calls.iter().any(releases) && !items[from + 1..to].iter().any(jumps)
 }

@@ -5,10 +5,13 @@ mod double_free;
 mod exits;
 mod frontier;
 mod label;
+mod macro_exit;
 mod mismatch;
+mod one_more_field;
 mod overwrite;
 mod owner;
 mod scope_end;
+mod unless;
 mod unnamed;
 mod use_after_free;
 
@@ -67,6 +70,9 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             scope_end::propose(bench, &mut all);
             unnamed::propose(bench, &mut all);
             frontier::propose(bench, &mut all);
+            unless::propose(bench, &mut all);
+            macro_exit::propose(bench, &mut all);
+            one_more_field::propose(bench, &mut all);
             owner::propose(bench, &mut all);
         }
         Rule::DoubleFree => double_free::propose(bench, &mut all),

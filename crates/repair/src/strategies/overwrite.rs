@@ -97,8 +97,13 @@ fn owner(bench: &Bench<'_>, all: &mut Proposals) {
         if function.assigns.iter().any(|assign| assign.stmt == sink) {
             continue;
         }
-        let made = function.insert_before(sink, &Snippet::line(call));
-        let title = format!("release `{holder}` before its owner goes");
-        all.add(made, |edits| Candidate::new(function, "release-with-owner", title, edits).overwriting());
+        let title = || format!("release `{holder}` before its owner goes");
+        let made = function.insert_before(sink, &Snippet::line(call.clone()));
+        all.add(made, |edits| Candidate::new(function, "release-with-owner", title(), edits).overwriting());
+        // The owner's own destructor might look at it.
+        if holder.contains("->") {
+            let made = function.insert_before(sink, &Snippet::lines([call, format!("{holder} = NULL;")]));
+            all.add(made, |edits| Candidate::new(function, "release-with-owner", title(), edits).overwriting());
+        }
     }
 }
