@@ -79,17 +79,16 @@ impl Engine<'_> {
             },
             _ => None,
         };
-        target.is_some_and(|target| matches!(*self.terms.get(target), Term::Func(id) if self.knowledge.never[id]))
+        target
+            .is_some_and(|target| matches!(*self.terms.get(target), Term::Func(id) if self.knowledge.never_returns(id)))
     }
 
     /// The functions a pointer may mean here; `None`: too many, or nobody knows.
     fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Vec<FuncId>> {
         if let Term::Func(one) = *self.terms.get(pointer) {
-            let graph = &self.knowledge.graph;
-            let known = graph.level_of[one] < graph.level_of[self.id];
-            return known.then(|| vec![one]);
+            return self.knowledge.is_earlier(one).then(|| vec![one]);
         }
-        self.knowledge.indirect(self.id, id).map(<[FuncId]>::to_vec)
+        self.knowledge.indirect(id).map(<[FuncId]>::to_vec)
     }
 
     fn call_all(

@@ -12,6 +12,7 @@ use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId, VarId};
 use caulk_models::{FamilyId, Models};
 
+use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg};
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
@@ -67,6 +68,8 @@ pub struct Analysed {
     pub suspicions: Vec<Suspicion>,
     /// The limit was reached and precision lost.
     pub degraded: bool,
+    /// What was asked of the rest of the program, sorted; `None` if that is not known.
+    pub asked: Option<Vec<Question>>,
 }
 
 /// Incidents that agree in this are one.
@@ -81,7 +84,7 @@ pub(crate) struct Exit {
 pub(crate) struct Engine<'a> {
     pub program: &'a Program,
     pub models: &'a Models,
-    pub knowledge: &'a Knowledge<'a>,
+    pub knowledge: Asked<'a>,
     pub unit: UnitId,
     pub id: FuncId,
     pub function: &'a Function,
@@ -134,7 +137,7 @@ pub(crate) struct Engine<'a> {
     pub return_at: Option<InstId>,
 }
 
-pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
+pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Analysed {
     let program = knowledge.program;
     let function = program.function(id);
     let mut bound = FxHashSet::default();
@@ -162,7 +165,7 @@ pub fn analyse(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analyse
     let mut engine = Engine {
         program,
         models: knowledge.models,
-        knowledge,
+        knowledge: Asked::new(knowledge, id),
         unit: program.unit_of(id),
         id,
         function,
@@ -471,7 +474,7 @@ impl Engine<'_> {
         }
         let subject = match *self.terms.object(obj) {
             Object::Heap { site, sub, .. } => Subject::Allocated { site, sub },
-            _ => Subject::Input(crate::describe::object(&self.terms, obj)),
+            _ => Subject::Input(crate::describe::object(self.program, &self.terms, obj)),
         };
         let key = (kind.clone(), subject.clone(), at);
         if self.incidents.contains_key(&key) {

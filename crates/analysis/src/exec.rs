@@ -362,14 +362,14 @@ impl Engine<'_> {
             InitValue::Int(_, bytes) => u64::from(*bytes),
             InitValue::Address(..) => 8,
         };
-        self.program.global(global).init.iter().map(|init| (init.offset as i64, size(&init.value))).collect()
+        self.knowledge.initial(global).init.iter().map(|init| (init.offset as i64, size(&init.value))).collect()
     }
 
     /// What a global's initialiser holds at an offset; `None` where it says nothing.
     pub(crate) fn initial(&mut self, global: caulk_ir::GlobalId, at: i64) -> Option<TermId> {
         let (unit, _) = self.program.globals[global];
         let program = self.program;
-        let init = program.global(global).init.iter().find(|init| init.offset as i64 == at)?;
+        let init = self.knowledge.initial(global).init.iter().find(|init| init.offset as i64 == at)?;
         match init.value {
             InitValue::Int(value, _) => Some(self.terms.int(value)),
             InitValue::Address(symbol, off) => match program.target(unit, symbol) {

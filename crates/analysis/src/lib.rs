@@ -12,6 +12,7 @@
 //! - Over-approximation: merging loses "must", never a "may".
 
 mod apply;
+mod asked;
 mod call;
 mod callgraph;
 mod cfg;
@@ -24,6 +25,7 @@ mod facts;
 mod facts_tests;
 mod heap;
 mod incident;
+mod kept;
 mod merge;
 mod modelled;
 mod noreturn;
@@ -46,4 +48,4 @@ pub use show::unmodelled;
 pub use summary::{Outcome, SiteFact, Summary, Write};
 pub use term::{Off, Term, TermId};
 pub use trace::Event;
-pub use whole::{Analysis, Knowledge, analyse, reanalyse};
+pub use whole::{Analysis, Knowledge, analyse, analyse_with, reanalyse};

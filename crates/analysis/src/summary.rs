@@ -14,6 +14,8 @@
 //! # Invariants
 //! - Terms and objects index the summary's own arenas; nothing refers to the function's analysis.
 //! - A function without outcomes does not return.
+//! - Callers look at no instruction number in it (allocation sites, where something was released, values without a
+//!   name): they put their own call in its place. `kept` relies on it.
 
 use caulk_base::{FxHashMap, Id};
 use caulk_ir::InstId;
@@ -186,6 +188,7 @@ impl Engine<'_> {
                 .collect(),
             suspicions: self.suspicions.into_iter().map(|(at, kind)| Suspicion { function: id, at, kind }).collect(),
             degraded: self.degraded,
+            asked: Some(self.knowledge.into_questions()),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, RwLock};
 
-use caulk_base::{Gap, GapKind, IdVec};
+use caulk_base::{Gap, GapKind, IdVec, Store};
 use caulk_ir::{
     Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId,
     ValueId, ValueKind,
@@ -11,10 +11,12 @@ use caulk_ir::{
 use caulk_models::{FamilyId, FunctionModel, Models};
 use rayon::prelude::*;
 
+use crate::asked::Question;
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
 use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
+use crate::kept::Kept;
 use crate::noreturn;
 use crate::summary::{SiteFact, Summary};
 
@@ -100,9 +102,13 @@ impl<'a> Knowledge<'a> {
 
     /// The targets of a call through a pointer, if all of them were summarised before its function.
     pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&[FuncId]> {
-        let own = self.graph.level_of[function];
         let found = self.graph.indirect.get(&(function, inst))?;
-        found.iter().all(|&target| self.graph.level_of[target] < own).then_some(found.as_slice())
+        found.iter().all(|&target| self.is_earlier(target, function)).then_some(found.as_slice())
+    }
+
+    /// Is one function summarised before the other?
+    pub fn is_earlier(&self, id: FuncId, than: FuncId) -> bool {
+        self.graph.level_of[id] < self.graph.level_of[than]
     }
 
     /// `None` while the function's recursion is being worked out.
@@ -185,17 +191,38 @@ pub struct Analysis<'a> {
 
 /// Analyses every function of the program.
 pub fn analyse<'a>(program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
-    run(program, models, limits, None)
+    run(program, models, limits, None, None)
+}
+
+/// The same, with the results of earlier runs that lie in a store; what this one finds out goes there, too.
+pub fn analyse_with<'a>(program: &'a Program, models: &'a Models, limits: Limits, store: &Store) -> Analysis<'a> {
+    run(program, models, limits, None, Some(store))
 }
 
 /// Analyses a program that differs from an analysed one in a few units. Functions whose body and whose
 /// callees' summaries are the same are taken over.
 pub fn reanalyse<'a>(old: &Analysis<'_>, program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
-    run(program, models, limits, Some(old))
+    run(program, models, limits, Some(old), None)
 }
 
-fn run<'a>(program: &'a Program, models: &'a Models, limits: Limits, old: Option<&Analysis<'_>>) -> Analysis<'a> {
+/// Where the results for a function come from.
+enum Done {
+    /// From the analysis of the program before it was changed.
+    Old,
+    /// From an earlier run.
+    Kept(Analysed),
+    Made(Analysed),
+}
+
+fn run<'a>(
+    program: &'a Program,
+    models: &'a Models,
+    limits: Limits,
+    old: Option<&Analysis<'_>>,
+    store: Option<&Store>,
+) -> Analysis<'a> {
     let knowledge = Knowledge::new(program, models);
+    let kept = store.map(|store| Kept::open(store, program, models, limits));
     let old = old.filter(|old| old.knowledge.program.functions.as_slice() == program.functions.as_slice());
     let count = program.functions.len();
     let mut analysis = Analysis {
@@ -215,7 +242,7 @@ fn run<'a>(program: &'a Program, models: &'a Models, limits: Limits, old: Option
     // A function whose summary came out as before stops the spread of an edit here.
     let mut unchanged: IdVec<FuncId, bool> = IdVec::filled(count, false);
     for level in &analysis.knowledge.graph.levels {
-        let done: Vec<Vec<(FuncId, Option<Analysed>)>> = level
+        let done: Vec<Vec<(FuncId, Done)>> = level
             .par_iter()
             .map(|members| {
                 let reusable = old.filter(|old| {
@@ -233,23 +260,39 @@ fn run<'a>(program: &'a Program, models: &'a Models, limits: Limits, old: Option
                             analysis.knowledge.set_summary(id, summary);
                         }
                     }
-                    return members.iter().map(|&id| (id, None)).collect();
+                    return members.iter().map(|&id| (id, Done::Old)).collect();
                 }
-                component(&analysis.knowledge, members, limits).into_iter().map(|(id, done)| (id, Some(done))).collect()
+                if let Some(found) = kept.as_ref().and_then(|kept| kept.find(&analysis.knowledge, members)) {
+                    for (id, analysed) in &found {
+                        analysis.knowledge.set_summary(*id, Arc::new(analysed.summary.clone()));
+                    }
+                    return found.into_iter().map(|(id, found)| (id, Done::Kept(found))).collect();
+                }
+                let made = component(&analysis.knowledge, members, limits);
+                if let Some(kept) = &kept {
+                    kept.keep(&analysis.knowledge, &made);
+                }
+                made.into_iter().map(|(id, made)| (id, Done::Made(made))).collect()
             })
             .collect();
-        for (id, analysed) in done.into_iter().flatten() {
-            let Some(analysed) = analysed else {
-                unchanged[id] = true;
-                if let Some(old) = old {
-                    analysis.sites[id] = old.sites[id].clone();
-                    analysis.releases[id] = old.releases[id].clone();
-                    analysis.incidents.extend(old.incidents.iter().filter(|one| one.function == id).cloned());
-                    analysis.suspicions.extend(old.suspicions.iter().filter(|one| one.function == id).cloned());
+        for (id, done) in done.into_iter().flatten() {
+            let analysed = match done {
+                Done::Old => {
+                    unchanged[id] = true;
+                    if let Some(old) = old {
+                        analysis.sites[id] = old.sites[id].clone();
+                        analysis.releases[id] = old.releases[id].clone();
+                        analysis.incidents.extend(old.incidents.iter().filter(|one| one.function == id).cloned());
+                        analysis.suspicions.extend(old.suspicions.iter().filter(|one| one.function == id).cloned());
+                    }
+                    continue;
                 }
-                continue;
+                Done::Kept(analysed) => analysed,
+                Done::Made(analysed) => {
+                    analysis.analysed += 1;
+                    analysed
+                }
             };
-            analysis.analysed += 1;
             unchanged[id] =
                 old.is_some_and(|old| old.knowledge.summary(id).is_some_and(|summary| *summary == analysed.summary));
             if analysed.degraded {
@@ -272,6 +315,9 @@ fn run<'a>(program: &'a Program, models: &'a Models, limits: Limits, old: Option
         .sort_by(|a, b| (a.function, a.at, &a.kind, &a.subject).cmp(&(b.function, b.at, &b.kind, &b.subject)));
     analysis.suspicions.sort_unstable();
     analysis.gaps.sort_unstable();
+    if let Some(kept) = kept {
+        kept.write();
+    }
     analysis
 }
 
@@ -282,11 +328,13 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         _ => true,
     };
     let mut last: Vec<(FuncId, Analysed)> = Vec::new();
+    let mut asked: Vec<Vec<Question>> = vec![Vec::new(); members.len()];
     for _ in 0..if recursive { MAX_ROUNDS } else { 1 } {
         let mut changed = false;
         last.clear();
-        for &id in members {
+        for (&id, asked) in members.iter().zip(&mut asked) {
             let analysed = guarded(knowledge, id, limits);
+            asked.extend(analysed.asked.iter().flatten());
             let summary = Arc::new(analysed.summary.clone());
             if knowledge.summary(id).is_none_or(|old| *old != *summary) {
                 changed = true;
@@ -297,6 +345,12 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         if !changed {
             break;
         }
+    }
+    // What an earlier round asked has led here, too.
+    for ((_, analysed), mut all) in last.iter_mut().zip(asked) {
+        all.sort_unstable();
+        all.dedup();
+        analysed.asked = analysed.asked.take().map(|_| all);
     }
     last
 }
@@ -314,6 +368,7 @@ fn guarded(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
             releases: Vec::new(),
             suspicions: Vec::new(),
             degraded: true,
+            asked: None,
         },
     )
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use caulk_analysis::{Analysis, Limits};
+use caulk_base::Store;
 use caulk_checkers::Options;
 use caulk_findings::Findings;
 use caulk_frontend::{CacheChoice, FrontendError, Loaded, Request};
@@ -18,6 +19,7 @@ use crate::progress::Bar;
 pub(crate) struct Project {
     pub(crate) loaded: Loaded,
     pub(crate) config: Config,
+    cache_limit: u64,
 }
 
 /// Reads the configuration, then compiles and links the project.
@@ -36,13 +38,23 @@ pub(crate) fn load(paths: &[PathBuf], args: &LoadArgs, bar: &Bar) -> Result<Proj
         request.cache_limit = size.saturating_mul(1 << 20);
     }
     let loaded = caulk_frontend::load(&request, bar).inspect_err(name_gaps)?;
-    Ok(Project { loaded, config })
+    Ok(Project { loaded, config, cache_limit: request.cache_limit })
 }
 
-/// The heap analysis alone.
+/// The heap analysis alone, with what earlier runs have left.
 pub(crate) fn analyse(project: &Project, jobs: usize) -> Result<Analysis<'_>> {
     let loaded = &project.loaded;
-    Ok(pool(jobs)?.install(|| caulk_analysis::analyse(&loaded.program, &project.config.models, Limits::default())))
+    let (program, models) = (&loaded.program, &project.config.models);
+    // A folder that cannot be used is among the gaps of the loading already.
+    let store = loaded.cache.as_deref().and_then(|folder| Store::open(folder, project.cache_limit).ok());
+    pool(jobs)?.install(|| match store {
+        None => Ok(caulk_analysis::analyse(program, models, Limits::default())),
+        Some(store) => {
+            let mut analysis = caulk_analysis::analyse_with(program, models, Limits::default(), &store);
+            analysis.gaps.extend(store.close());
+            Ok(analysis)
+        }
+    })
 }
 
 /// Looks for errors, and adds what only the loading knows: what failed, and where the time went.
@@ -53,6 +65,7 @@ pub(crate) fn check(project: &Project, at_exit: bool, jobs: usize) -> Result<Fin
     let analysis = analyse(project, jobs)?;
     let analysed = began.elapsed();
     let mut findings = pool(jobs)?.install(|| caulk_checkers::findings_of(&analysis, &options));
+    findings.summary.stats.functions_analysed = analysis.analysed as u64;
     findings.summary.units_failed = loaded.failed.len() as u64;
     findings.summary.units_passed_over = loaded.passed_over.count() as u64;
     findings.gaps.splice(0..0, loaded.gaps.iter().cloned());

@@ -199,6 +199,9 @@ pub struct RunStats {
     pub refuted_by_contradiction: u64,
     pub smt_queries: u64,
     pub refuted_by_smt: u64,
+    /// Functions that this run looked at; the results for the others lay in the cache.
+    #[serde(default)]
+    pub functions_analysed: u64,
     /// Phase and microseconds, in order.
     pub phases: Vec<(String, u64)>,
     /// External functions without a model that objects flow into, and how often; most first.

@@ -6,6 +6,7 @@
 use caulk_base::{ContentHash, Hasher};
 
 const SOURCES: &[(&str, &[u8])] = &[
+    ("base/src/store.rs", include_bytes!("../../base/src/store.rs")),
     ("ir/src/types.rs", include_bytes!("../../ir/src/types.rs")),
     ("ir/src/unit.rs", include_bytes!("../../ir/src/unit.rs")),
     ("frontend/cpp/attributes.cpp", include_bytes!("../cpp/attributes.cpp")),

@@ -44,6 +44,8 @@ pub struct Loaded {
     pub timings: Timings,
     /// The project's folder: where its `.caulk/` and `caulk.toml` belong.
     pub root: PathBuf,
+    /// The folder of the cache, if there is one.
+    pub cache: Option<PathBuf>,
 }
 
 /// A unit that did not compile.
@@ -141,6 +143,7 @@ pub fn load_with(request: &Request, progress: &dyn Progress, lower: Lower) -> Re
             }
         }
     }
+    let cache_folder = cache.as_ref().map(|cache| cache.folder().to_path_buf());
     gaps.extend(cache.map(Cache::close).unwrap_or_default());
     if units.is_empty() {
         return Err(FrontendError::NothingAnalysed { reason: nothing(&failed, &plan.passed_over), gaps });
@@ -152,7 +155,8 @@ pub fn load_with(request: &Request, progress: &dyn Progress, lower: Lower) -> Re
     timings.link = linking.elapsed();
     timings.wall = started.elapsed();
     let commands = IdVec::from(commands);
-    Ok(Loaded { program, commands, failed, passed_over: plan.passed_over, gaps, timings, root: plan.root })
+    let (passed_over, root) = (plan.passed_over, plan.root);
+    Ok(Loaded { program, commands, failed, passed_over, gaps, timings, root, cache: cache_folder })
 }
 
 fn nothing(failed: &[FailedUnit], passed_over: &PassedOver) -> String {

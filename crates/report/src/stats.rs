@@ -4,7 +4,7 @@ use caulk_findings::RunSummary;
 
 use crate::words::{alloc_class, duration, thousands};
 
-/// Allocation sites by class, how they were decided, and where the time went.
+/// Allocation sites by class, how they were decided, what the cache spared, and where the time went.
 pub fn render_stats(summary: &RunSummary) -> String {
     let stats = &summary.stats;
     let mut out = String::new();
@@ -36,6 +36,21 @@ pub fn render_stats(summary: &RunSummary) -> String {
             ["refuted by contradiction".to_owned(), thousands(stats.refuted_by_contradiction), String::new()],
             ["SMT queries".to_owned(), thousands(stats.smt_queries), String::new()],
             ["refuted by SMT".to_owned(), thousands(stats.refuted_by_smt), String::new()],
+        ],
+    );
+
+    let spared = summary.functions.saturating_sub(stats.functions_analysed);
+    out.push('\n');
+    table(
+        &mut out,
+        &[
+            ["functions".to_owned(), thousands(summary.functions), String::new()],
+            [
+                "analysed".to_owned(),
+                thousands(stats.functions_analysed),
+                share(stats.functions_analysed, summary.functions),
+            ],
+            ["from the cache".to_owned(), thousands(spared), share(spared, summary.functions)],
         ],
     );
 

@@ -3,6 +3,7 @@
 
 mod calls;
 mod containers;
+mod kept;
 mod outcomes;
 mod printed;
 mod support;

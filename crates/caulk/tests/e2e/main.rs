@@ -7,4 +7,5 @@ mod cli;
 mod fix;
 mod fixtures;
 mod graph;
+mod kept;
 mod run;

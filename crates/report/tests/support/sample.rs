@@ -220,6 +220,7 @@ pub fn summary() -> RunSummary {
             refuted_by_contradiction: 2,
             smt_queries: 1,
             refuted_by_smt: 0,
+            functions_analysed: 14,
             phases: vec![
                 ("capture".into(), 640),
                 ("clang".into(), 4_200_000),

@@ -1,0 +1,219 @@
+//! Results of earlier runs, so that an edit re-analyses only what can change.
+//!
+//! ```text
+//! key     the bodies of a recursion's functions, every name in them resolved
+//! record  what was asked of the rest of the program, with the answers; summaries, incidents and the rest
+//! pack    the records of one unit, one file
+//! ```
+//!
+//! A record counts if its key is there and every question gets the answer it got then; one of the answers is the hash
+//! of a callee's summary. So an edited function is analysed again, and if its summary comes out as it was, nobody else.
+//!
+//! # Invariants
+//! - The result is the same with and without, whatever lies in the folder.
+//! - Nothing of another version, other models or other limits is read: packs go by a name made of them all.
+
+mod identity;
+mod record;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use caulk_base::{ContentHash, FxHashMap, Hasher, IdVec, Store};
+use caulk_ir::{FuncId, Program, UnitId};
+use caulk_models::Models;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use self::identity::Identities;
+use self::record::Record;
+use crate::asked::Question;
+use crate::engine::{Analysed, Limits};
+use crate::whole::Knowledge;
+
+const AREA: &str = "summaries";
+const ENDING: &str = "pack";
+
+/// The records of one unit by their keys, each as the bytes it was read from: most are only looked at, and written
+/// back as they are.
+#[derive(Default, Serialize, Deserialize)]
+struct Pack(Vec<(ContentHash, Bytes)>);
+
+/// Postcard would take a vector of bytes apart one by one.
+#[derive(Clone)]
+struct Bytes(Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Bytes;
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("bytes")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+        }
+        from.deserialize_bytes(Visitor)
+    }
+}
+
+/// What earlier runs left, and what this one will leave.
+pub struct Kept<'a> {
+    store: &'a Store,
+    base: ContentHash,
+    ids: Identities,
+    contents: IdVec<FuncId, ContentHash>,
+    hashes: IdVec<FuncId, OnceLock<ContentHash>>,
+    found: IdVec<UnitId, FxHashMap<ContentHash, Bytes>>,
+    used: IdVec<UnitId, Mutex<Used>>,
+}
+
+/// The records of a unit that this run used or made.
+#[derive(Default)]
+struct Used {
+    records: Vec<(ContentHash, Bytes)>,
+    /// Not all of them lay there already.
+    changed: bool,
+}
+
+impl<'a> Kept<'a> {
+    pub fn open(store: &'a Store, program: &Program, models: &Models, limits: Limits) -> Self {
+        let base = base(models, limits);
+        let ids = Identities::of(program);
+        let functions: Vec<FuncId> = program.functions.ids().collect();
+        let units: Vec<UnitId> = program.units.ids().collect();
+        let found: Vec<_> = units
+            .par_iter()
+            .map(|&unit| {
+                let pack: Pack = store.read(AREA, pack_key(base, &ids, unit), ENDING).unwrap_or_default();
+                pack.0.into_iter().collect()
+            })
+            .collect();
+        let contents: Vec<ContentHash> = functions.par_iter().map(|&id| ids.content(program, id)).collect();
+        Self {
+            store,
+            base,
+            contents: IdVec::from(contents),
+            hashes: functions.iter().map(|_| OnceLock::new()).collect(),
+            found: IdVec::from(found),
+            used: units.iter().map(|_| Mutex::default()).collect(),
+            ids,
+        }
+    }
+
+    /// What an earlier run found out about these functions, if it still holds.
+    pub fn find(&self, knowledge: &Knowledge<'_>, members: &[FuncId]) -> Option<Vec<(FuncId, Analysed)>> {
+        let unit = knowledge.program.unit_of(*members.first()?);
+        let key = self.key(members);
+        let bytes = self.found[unit].get(&key)?;
+        let record: Record = postcard::from_bytes(&bytes.0).ok()?;
+        let revived = record.revive(&self.ids, members, |by, question| self.answer(knowledge, by, question))?;
+        self.use_record(unit, key, bytes.clone(), false);
+        let mut results = Vec::with_capacity(revived.len());
+        for (id, analysed, hash) in revived {
+            let _ = self.hashes[id].set(hash);
+            results.push((id, analysed));
+        }
+        Some(results)
+    }
+
+    /// Keeps what was found out about these functions, all of one recursion.
+    pub fn keep(&self, knowledge: &Knowledge<'_>, members: &[(FuncId, Analysed)]) {
+        let Some((first, _)) = members.first() else { return };
+        for (id, analysed) in members {
+            let hash = record::hash(knowledge.program, &self.ids, *id, &analysed.summary);
+            let _ = self.hashes[*id].set(hash);
+        }
+        if members.iter().any(|(_, analysed)| analysed.asked.is_none()) {
+            return;
+        }
+        let ids: Vec<FuncId> = members.iter().map(|(id, _)| *id).collect();
+        let hash = |id: FuncId| self.hash(id);
+        let record = Record::of(&self.ids, members, hash, |by, question| self.answer(knowledge, by, question));
+        if let Ok(bytes) = postcard::to_extend(&record, Vec::new()) {
+            self.use_record(knowledge.program.unit_of(*first), self.key(&ids), Bytes(bytes), true);
+        }
+    }
+
+    /// Writes what has changed.
+    pub fn write(self) {
+        let units: Vec<(UnitId, Used)> = self
+            .used
+            .into_vec()
+            .into_iter()
+            .enumerate()
+            .map(|(at, used)| (UnitId(at as u32), used.into_inner().unwrap_or_else(PoisonError::into_inner)))
+            .collect();
+        units.into_par_iter().for_each(|(unit, mut used)| {
+            if used.changed || used.records.len() != self.found[unit].len() {
+                used.records.sort_by_key(|record| record.0);
+                // What cannot be written is among the gaps of the store.
+                let _ = self.store.write(AREA, pack_key(self.base, &self.ids, unit), ENDING, &Pack(used.records));
+            }
+        });
+    }
+
+    fn use_record(&self, unit: UnitId, key: ContentHash, bytes: Bytes, new: bool) {
+        let mut used = self.used[unit].lock().unwrap_or_else(PoisonError::into_inner);
+        used.changed |= new;
+        used.records.push((key, bytes));
+    }
+
+    fn key(&self, members: &[FuncId]) -> ContentHash {
+        let mut out = Hasher::new();
+        for &id in members {
+            out.raw(&self.ids.functions[id].0).raw(&self.contents[id].0);
+        }
+        out.finish()
+    }
+
+    /// Of a function that has been summarised; of any other, a hash that no summary has.
+    fn hash(&self, id: FuncId) -> ContentHash {
+        self.hashes[id].get().copied().unwrap_or_default()
+    }
+
+    fn answer(&self, knowledge: &Knowledge<'_>, by: FuncId, question: Question) -> ContentHash {
+        let yes_or_no = |yes: bool| ContentHash([u8::from(yes); 16]);
+        match question {
+            Question::Summary(id) => self.hash(id),
+            Question::Constant(id) => yes_or_no(knowledge.is_constant(id)),
+            Question::Initial(id) => self.ids.initial(knowledge.program, id),
+            Question::Never(id) => yes_or_no(knowledge.never[id]),
+            Question::Earlier(id) => yes_or_no(knowledge.is_earlier(id, by)),
+            Question::Variadic(id) => yes_or_no(knowledge.keeps_variadic(id)),
+            Question::Indirect(inst) => match knowledge.indirect(by, inst) {
+                None => yes_or_no(false),
+                Some(targets) => {
+                    let mut out = Hasher::new();
+                    targets.iter().for_each(|&id| _ = out.raw(&self.ids.functions[id].0));
+                    out.finish()
+                }
+            },
+        }
+    }
+}
+
+fn pack_key(base: ContentHash, ids: &Identities, unit: UnitId) -> ContentHash {
+    Hasher::new().raw(&base.0).raw(&ids.units[unit].0).finish()
+}
+
+/// Everything beside the program that changes what a function's analysis comes to.
+fn base(models: &Models, limits: Limits) -> ContentHash {
+    let mut out = Hasher::new();
+    out.field(env!("CAULK_ANALYSIS_FINGERPRINT")).field(format!("{limits:?}"));
+    for family in models.families.iter() {
+        out.field(format!("{family:?}"));
+    }
+    for model in models.sorted() {
+        let user = model.origin.is_user();
+        out.field(format!("{} {:?} {:?} {:?} {user}", model.name, model.effects, model.needs, model.returns));
+    }
+    out.finish()
+}
