@@ -1,6 +1,7 @@
 //! One project through clang, caulk and the peers, in one run.
 //!
 //!     bitcode   clang-19 -O0 -g -c -emit-llvm of every unit     the measure of everything else
+//!     front     caulk up to the program in memory, empty cache     caulk dump, of a function that is not there
 //!     cold      caulk check, empty cache
 //!     warm      caulk check again, nothing changed
 //!     edited    one function appended to one file, caulk check again; the file is put back
@@ -35,6 +36,8 @@ pub(crate) struct ProjectRun {
     pub clang_failed: usize,
     pub lines: usize,
     pub clang: Cost,
+    /// Everything up to the program in memory.
+    pub front: Cost,
     pub cold: CheckRun,
     pub warm: CheckRun,
     pub edited: Option<EditedRun>,
@@ -48,6 +51,8 @@ pub(crate) struct CheckRun {
     pub units: u64,
     pub units_failed: u64,
     pub functions: u64,
+    /// Functions that were not taken from the cache.
+    pub analysed: u64,
     pub alloc_sites: u64,
     pub decided_in_stage_one: u64,
     pub smt_queries: u64,
@@ -100,6 +105,10 @@ fn project(folder: &Path, options: &ProjectOptions) -> Result<ProjectRun> {
         Ok((run.0.wall, run))
     })?;
     let cache = |round: usize| scratch.path().join(format!("cache-{round}"));
+    let front = fastest(options.runs, |round| {
+        let cost = front_end(&database, &scratch.path().join(format!("front-{round}")), common)?;
+        Ok((cost.wall, cost))
+    })?;
     let cold = fastest(options.runs, |round| {
         let run = check(&database, &cache(round), common, scratch.path())?;
         Ok((run.cost.wall, run))
@@ -128,6 +137,7 @@ fn project(folder: &Path, options: &ProjectOptions) -> Result<ProjectRun> {
         clang_failed: compiled.iter().filter(|(end, _)| *end != End::Exit(0)).count(),
         lines: count_lines(&units),
         clang,
+        front,
         cold,
         warm,
         edited,
@@ -157,6 +167,26 @@ fn compile(units: &[Unit], common: &Common, scratch: &Path) -> Result<(Cost, Vec
     })
 }
 
+/// Loads a project and does nothing with it: no function has this name.
+fn front_end(database: &Path, cache: &Path, common: &Common) -> Result<Cost> {
+    let mut command = Command::new(&common.caulk);
+    command.args(["dump", "callgraph"]).arg(database).arg("caulk bench").arg("--cache").arg(cache);
+    command.arg("-j").arg(common.jobs.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let (cost, end) = measure::run(&mut command, common.timeout)?;
+    if end != End::Exit(2) {
+        bail!("caulk dump ended with {end:?} after {:.1} s", cost.wall.as_secs_f64());
+    }
+    Ok(cost)
+}
+
+/// The number behind a word of `--stats`.
+fn statistic(log: &Path, word: &str) -> u64 {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let row = text.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_default();
+    row.split_whitespace().next().and_then(|number| number.replace(',', "").parse().ok()).unwrap_or(0)
+}
+
 /// Runs `caulk check` over a compile database; also used for Juliet.
 pub(crate) fn check(database: &Path, cache: &Path, common: &Common, scratch: &Path) -> Result<CheckRun> {
     let (run, _) = check_with_report(database, cache, common, scratch)?;
@@ -173,7 +203,7 @@ pub(crate) fn check_with_report(
     let log = scratch.join("check.log");
     let mut command = Command::new(&common.caulk);
     command.arg("check").arg(database).arg("--cache").arg(cache).arg("-j").arg(common.jobs.to_string());
-    command.args(["--format", "json"]).arg("-o").arg(&output);
+    command.args(["--stats", "--format", "json"]).arg("-o").arg(&output);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&log)?);
     let (cost, end) = measure::run(&mut command, common.timeout)?;
     if !matches!(end, End::Exit(0 | 1)) {
@@ -190,6 +220,7 @@ pub(crate) fn check_with_report(
         units: summary.units,
         units_failed: summary.units_failed,
         functions: summary.functions,
+        analysed: statistic(&log, "analysed "),
         alloc_sites: summary.alloc_sites,
         decided_in_stage_one: summary.decided_in_stage_one,
         smt_queries: summary.smt_queries,
@@ -290,6 +321,15 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&files[2]).unwrap(), "int c; int cc;");
         assert!(!backup(&files[2]).exists());
         assert_eq!(count_lines(&units), 0);
+    }
+
+    #[test]
+    fn numbers_are_read_off_the_statistics() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        std::fs::write(&log, "functions       9,500\nanalysed        1,234  12.9 %\nfrom the cache  8,266\n").unwrap();
+        assert_eq!(statistic(&log, "analysed "), 1234);
+        assert_eq!(statistic(&log, "nothing "), 0);
     }
 
     #[test]
