@@ -138,6 +138,12 @@ pub(crate) struct FixArgs {
     /// How to say it
     #[arg(short, long, value_enum, default_value_t = FixFormat::Text)]
     pub(crate) format: FixFormat,
+    /// Write there instead of to standard output; a folder for html
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Open the html report in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
 }
@@ -149,6 +155,8 @@ pub(crate) enum FixFormat {
     Json,
     /// SARIF 2.1.0 with `fixes`
     Sarif,
+    /// A folder of pages with the patches side by side, with -o FOLDER
+    Html,
 }
 
 #[derive(Debug, Args)]

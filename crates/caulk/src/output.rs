@@ -25,9 +25,14 @@ impl Destination {
     }
 
     pub(crate) fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// For what is not ours to decode: diffs of sources in any encoding.
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         match self {
-            Self::Stdout => print(text),
-            Self::File(path) => write_file(path, text.as_bytes()),
+            Self::Stdout => print_bytes(bytes),
+            Self::File(path) => write_file(path, bytes),
         }
     }
 }
@@ -46,8 +51,12 @@ pub(crate) fn text_options(destination: &Destination) -> TextOptions {
 
 /// To standard output, flushed, so that a closed pipe shows up here.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).context("cannot write to standard output")
 }
 
 /// Writes beside the target and renames: readers see the old file or the new one, never a part.

@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use caulk_findings::{Baseline, Finding, Findings, Suppressions, apply_suppressions};
 use caulk_report::{DiskSources, HtmlOptions, Levels, Report};
 
 use crate::args::{CheckArgs, Format};
 use crate::changed::ChangedLines;
+use crate::commands::pages;
 use crate::config::{Config, Level};
 use crate::driver::{self, Project};
 use crate::exit::{self, Outcome};
@@ -19,12 +20,7 @@ use crate::progress::Bar;
 use crate::saved::Saved;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
-    if args.format == Format::Html && args.output.is_none() {
-        bail!("--format html writes a folder of pages: name it with -o FOLDER");
-    }
-    if args.open && args.format != Format::Html {
-        bail!("--open is for --format html");
-    }
+    pages::check_options(args.format == Format::Html, args.output.as_deref(), args.open)?;
     // First, so that a mistake is told before minutes of compiling.
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let bar = Bar::new();
@@ -115,7 +111,7 @@ fn show(result: &Filtered, project: &Project, args: &CheckArgs) -> Result<()> {
         Format::Github => caulk_report::render_github(&report),
         Format::Codeclimate => caulk_report::render_codeclimate(&report),
         Format::Html => {
-            pages(&report, args)?;
+            pages::write(&report, &HtmlOptions::default(), args.output.as_deref(), args.open)?;
             String::new()
         }
     };
@@ -126,18 +122,6 @@ fn show(result: &Filtered, project: &Project, args: &CheckArgs) -> Result<()> {
     if args.format != Format::Text || args.output.is_some() {
         let lines = [caulk_report::summary_line(&findings.summary), caulk_report::closing_line(&report)];
         exit::say(&format!("{}\n", lines.join("\n")));
-    }
-    Ok(())
-}
-
-fn pages(report: &Report<'_>, args: &CheckArgs) -> Result<()> {
-    let folder = args.output.as_deref().unwrap_or(Path::new("."));
-    let page = caulk_report::write_html(report, &HtmlOptions::default(), folder)
-        .with_context(|| format!("cannot write the report to {}", folder.display()))?;
-    exit::say(&format!("{}\n", page.display()));
-    if args.open {
-        let opened = std::process::Command::new("xdg-open").arg(&page).status();
-        opened.with_context(|| format!("cannot open a browser; the report is {}", page.display()))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod dump;
 mod explain;
 mod fix;
 mod models;
+mod pages;
 mod shell;
 
 pub(crate) fn run(command: Command) -> Result<Outcome> {

@@ -8,4 +8,5 @@ mod fix;
 mod fixtures;
 mod graph;
 mod kept;
+mod pages;
 mod run;

@@ -5,6 +5,7 @@
 
 mod alarms;
 mod ask;
+mod before;
 mod commit;
 mod validate;
 mod workshop;
@@ -17,18 +18,21 @@ use caulk_base::ContentHash;
 use caulk_checkers::Options;
 use caulk_findings::{Finding, Findings, Patch, PatchStatus, apply_suppressions};
 use caulk_repair::{Done, Repaired, Survey};
-use caulk_report::{DiskSources, Report};
+use caulk_report::{DiskSources, HtmlOptions, Report};
 
 use self::alarms::Imported;
+use self::before::Before;
 use self::workshop::Shop;
 use crate::args::{FixArgs, FixFormat};
+use crate::commands::pages;
 use crate::config::{Config, Level};
 use crate::driver::{self, Project};
 use crate::exit::{self, Outcome};
-use crate::output;
+use crate::output::Destination;
 use crate::progress::Bar;
 
 pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
+    pages::check_options(args.format == FixFormat::Html, args.output.as_deref(), args.open)?;
     // First, so that a file that cannot be read is told before minutes of compiling.
     let read = alarms::read(&args.from)?;
     let bar = Bar::new();
@@ -136,6 +140,7 @@ fn show(
             exit::say(&line(done, base));
         }
     }
+    let destination = Destination::new(args.output.as_deref());
     let text = match args.format {
         FixFormat::Text => {
             let mut text = Vec::new();
@@ -143,15 +148,15 @@ fn show(
                 let name = path.strip_prefix(base).unwrap_or(path).display().to_string();
                 text.extend(caulk_source::unified_diff(&name, old, new));
             }
-            use std::io::Write;
-            std::io::stdout().lock().write_all(&text)?;
-            return Ok(());
+            return destination.write_bytes(&text);
         }
-        FixFormat::Json | FixFormat::Sarif => {
+        FixFormat::Json | FixFormat::Sarif | FixFormat::Html => {
             let patches: Vec<Patch> = repaired.done.iter().map(|done| done.patch.clone()).collect();
             findings.findings.retain(|finding| patches.iter().any(|patch| patch.fingerprint == finding.fingerprint));
-            findings.summary.stats.phases.clear();
-            let sources = DiskSources::new();
+            if args.format != FixFormat::Html {
+                findings.summary.stats.phases.clear();
+            }
+            let sources = Before::of(repaired);
             let report = Report { patches: &patches, ..Report::new(&findings, &root, &sources) };
             match args.format {
                 FixFormat::Json => {
@@ -162,11 +167,15 @@ fn show(
                     }
                     format!("{json:#}\n")
                 }
+                FixFormat::Html => {
+                    let options = HtmlOptions { applied: args.apply || args.commit };
+                    return pages::write(&report, &options, args.output.as_deref(), args.open);
+                }
                 _ => caulk_report::render_sarif(&report),
             }
         }
     };
-    output::print(&text)
+    destination.write(&text)
 }
 
 /// `src/a.c:12: memory-leak: fixed: release `p` before the return`
