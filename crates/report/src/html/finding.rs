@@ -87,13 +87,22 @@ fn head(item: &Item<'_>) -> Markup {
         h1 { (prose(&finding.message)) }
         dl.facts {
             div { dt { "Place" } dd { code { (item.file) ":" (place.line) } } }
-            @if !finding.object.is_empty() { div { dt { "Object" } dd { code { (finding.object) } } } }
+            @if !finding.object.is_empty() { div { dt { "Object" } dd { (object(&finding.object)) } } }
             @if !finding.family.is_empty() {
                 div { dt { "Kind" } dd { (finding.family) @if !finding.release.is_empty() { ", released by " code { (finding.release) } } } }
             }
             div { dt { "CWE" } dd { (finding.rule.cwe()) } }
             div { dt { "Fingerprint" } dd { code #print { (finding.fingerprint.0) } " " button.copy.small type="button" data-copy="print" hidden { "Copy" } } }
         }
+    }
+}
+
+/// A name alone is code; words with code in them have it marked.
+fn object(text: &str) -> Markup {
+    if text.contains('`') {
+        prose(text)
+    } else {
+        html! { code { (text) } }
     }
 }
 

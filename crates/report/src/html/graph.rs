@@ -23,7 +23,8 @@ pub fn svg(
     let cells = layout(graph);
     let columns = cells.iter().map(|cell| cell.column + 1).max().unwrap_or(0);
     let rows = cells.iter().map(|cell| cell.row + 1).max().unwrap_or(0);
-    let width = 2 * MARGIN + columns * (WIDTH + GAP_X) - GAP_X.min(columns * GAP_X);
+    // The last gap is room for edges around the last column, and their labels.
+    let width = 2 * MARGIN + columns * (WIDTH + GAP_X);
     let height = 2 * MARGIN + rows * (HEIGHT + GAP_Y) - GAP_Y.min(rows * GAP_Y);
     let last = graph.nodes.iter().filter_map(|node| node.step).max();
     html! {
@@ -61,8 +62,15 @@ fn arrow(id: &str, class: &str) -> Markup {
 
 fn class(node: &GraphNode, on_path: bool, error: bool) -> String {
     let path = if on_path { " on" } else { "" };
-    let error = if error { " error" } else { "" };
-    format!("node kind-{}{path}{error}", node.kind.name())
+    let end = match node.kind {
+        _ if error => " error",
+        _ if on_path => "",
+        StepKind::Release => " good",
+        StepKind::Return if node.state != "not allocated" => " good",
+        StepKind::Lose => " bad",
+        _ => "",
+    };
+    format!("node kind-{}{path}{end}", node.kind.name())
 }
 
 fn spoken(node: &GraphNode, shown: &dyn Fn(&str) -> String) -> String {

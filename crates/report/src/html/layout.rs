@@ -33,9 +33,13 @@ pub fn layout(graph: &Graph) -> Vec<Cell> {
     }
     order(graph, &next, &mut layers);
     let mut cells = vec![Cell::default(); count];
+    let on_path = graph.on_path();
+    let any = on_path.contains(&true);
     for (row, layer) in layers.iter().enumerate() {
+        // The first column belongs to the path, also below its end.
+        let first = usize::from(any && layer.first().is_some_and(|node| !on_path[*node]));
         for (column, node) in layer.iter().enumerate() {
-            cells[*node] = Cell { column, row };
+            cells[*node] = Cell { column: first + column, row };
         }
     }
     cells
@@ -149,6 +153,13 @@ mod tests {
         // 0 -> {1 beside, 2 on path} -> 3
         let diamond = graph(&[true, false, true, true], &[(0, 1), (0, 2), (1, 3), (2, 3)]);
         assert_eq!(cells(&diamond), [(0, 0), (1, 1), (0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn what_follows_beside_the_path_stays_beside_it() {
+        // 0 -> {1 on path, 2 beside}; 2 -> 3
+        let beside = graph(&[true, true, false, false], &[(0, 1), (0, 2), (2, 3)]);
+        assert_eq!(cells(&beside), [(0, 0), (0, 1), (1, 1), (1, 2)]);
     }
 
     #[test]

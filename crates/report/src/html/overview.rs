@@ -39,7 +39,7 @@ pub fn overview(report: &Report<'_>, items: &[Item<'_>]) -> Markup {
             @if !report.patches.is_empty() { (by_repair(items)) }
             (by_folder(items))
             (sites(report))
-            (time(report))
+            @if !report.findings.summary.stats.phases.is_empty() { (time(report)) }
             (unmodelled(report, items))
             (gaps(report))
         }
@@ -226,7 +226,8 @@ fn time(report: &Report<'_>) -> Markup {
         })
         .collect();
     let body = html! {
-        @if rows.is_empty() { p.none { "Not measured." } } @else { (bars(&rows)) p.more { (duration(total)) " in all" } }
+        (bars(&rows))
+        p.more { (duration(total)) " in all" }
     };
     panel("time", "Where the time went", body)
 }

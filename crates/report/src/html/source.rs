@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_findings::{SourceProvider, Step};
+use caulk_findings::{Decision, SourceProvider, Step};
 use maud::{Markup, html};
 
 use crate::html::frames::{Frame, windows};
@@ -175,7 +175,9 @@ impl View<'_> {
         html! {
             div.step id={ "step-" (number + 1) } data-step=(number + 1) tabindex="-1" {
                 span.num { (number + 1) }
-                span.txt { (prose(&spoken(step))) }
+                @if !step.decision.as_ref().is_some_and(|decision| repeats(&step.text, decision)) {
+                    span.txt { (prose(&spoken(step))) }
+                }
                 @if let Some(decision) = &step.decision { (branch(decision)) }
                 (state(&step.state, before == Some(step.state.as_str())))
             }
@@ -191,8 +193,13 @@ fn spoken(step: &Step) -> String {
     }
 }
 
+/// "`p != NULL` is true here" beside "p != NULL → true" says it twice.
+fn repeats(text: &str, decision: &Decision) -> bool {
+    text == format!("`{}` is {} here", decision.condition, decision.taken)
+}
+
 /// The branch taken at a condition.
-pub fn branch(decision: &caulk_findings::Decision) -> Markup {
+pub fn branch(decision: &Decision) -> Markup {
     html! {
         span class={ "branch taken-" (decision.taken) } {
             code { (decision.condition) } span.arrow aria-hidden="true" { " → " } span.sr { " is " } strong { (decision.taken) }

@@ -22,10 +22,14 @@ struct Visit {
 
 impl Visit {
     fn to(findings: &Findings, patches: &[Patch]) -> Visit {
+        Visit::with(findings, patches, HtmlOptions::default())
+    }
+
+    fn with(findings: &Findings, patches: &[Patch], options: HtmlOptions) -> Visit {
         let folder = tempfile::tempdir().unwrap();
         let sources = sample::sources();
         let report = Report { patches, known: Some(&[]), ..Report::new(findings, sample::ROOT, &sources) };
-        write_html(&report, &HtmlOptions::default(), folder.path()).unwrap();
+        write_html(&report, &options, folder.path()).unwrap();
         Visit { folder, browser: Browser::start() }
     }
 
@@ -205,6 +209,39 @@ fn the_patch_is_copied() {
     browser.click("[data-copy=command]");
     browser.until("navigator.clipboard.readText()", &json!("caulk fix --finding 00c0ffee00c0ffee --apply"));
     visit.end();
+}
+
+#[test]
+fn what_is_fixed_fixable_and_refused_is_told_apart() {
+    for (applied, word) in [(false, "fixable"), (true, "fixed")] {
+        let patches = [sample::patch(), sample::refusal()];
+        let visit = Visit::with(&sample::findings(), &patches, HtmlOptions { applied }).index();
+        let browser = &visit.browser;
+        for (choice, rows) in [(word, 1), ("no-patch", 1), ("not-tried", 1)] {
+            browser.choose("repair", choice);
+            assert_eq!(visit.visible_rows(), rows, "{choice}");
+            assert_eq!(visit.anchor(), format!("repair={choice}"));
+        }
+        browser.choose("repair", word);
+        browser.click("#rows tr:not([hidden]) a");
+        assert_eq!(browser.text(".kicker .fix"), word);
+        // Old on the left, new on the right, in one row where both are there.
+        let added = browser.eval(
+            "[...document.querySelectorAll('.diff tr.changed')].map(r => r.cells[3].querySelector('code').textContent)",
+        );
+        assert!(added.to_string().contains("free(buf);"), "{added}");
+        assert_eq!(browser.eval("document.querySelectorAll('.diff tr:not(.changed) td.ins').length"), 0);
+        assert!(!browser.text(".why").is_empty());
+        let tells_how = browser.eval("!!document.querySelector('#command')");
+        assert_eq!(tells_how, !applied, "what is in the source already needs no command");
+        // Everything can be reached with the keyboard alone.
+        let order = browser.eval(
+            "[...document.querySelectorAll('a[href], button:not([hidden]), [tabindex=\"0\"], summary')]\
+             .filter(e => e.tabIndex >= 0 && e.offsetParent !== null || e.closest('svg')).length",
+        );
+        assert!(order.as_u64().unwrap() > 15, "{order}");
+        visit.end();
+    }
 }
 
 /// Lightness of a colour as the browser computed it, from 0 to 255.
