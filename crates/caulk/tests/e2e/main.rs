@@ -3,6 +3,7 @@
 
 mod capture;
 mod check;
+mod ci;
 mod cli;
 mod fix;
 mod fixtures;

@@ -5,13 +5,13 @@ use maud::{Markup, html};
 
 use crate::html::layout::{Cell, layout};
 
-const WIDTH: usize = 250;
+const WIDTH: usize = 224;
 const HEIGHT: usize = 46;
-const GAP_X: usize = 44;
+const GAP_X: usize = 32;
 const GAP_Y: usize = 34;
 const MARGIN: usize = 26;
 /// Characters that fit into a node.
-const LABEL: usize = 33;
+const LABEL: usize = 26;
 
 /// `link` says where a node leads, `shown` how a file is called.
 pub fn svg(
@@ -101,7 +101,7 @@ fn shape(node: &GraphNode, cell: Cell, shown: &dyn Fn(&str) -> String) -> Markup
             @if let Some(step) = node.step { tspan.num { (step + 1) } " " }
             (short(&node.label, LABEL))
         }
-        text.below x=(x + 14) y=(y + 36) { (short(&below, LABEL + 3)) }
+        text.below x=(x + 14) y=(y + 36) { (short(&below, LABEL + 8)) }
     }
 }
 
