@@ -110,7 +110,7 @@ impl Engine<'_> {
         for &arg in args {
             for &obj in self.terms.mentions(arg) {
                 let taken = |state: &State| {
-                    state.obj(obj).is_none_or(|known| known.escaped || known.status.may(Status::FREED))
+                    state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::FREED))
                         || state.cells.iter().any(|((holder, _), cell)| {
                             self.terms.mentions(cell.term).contains(&obj)
                                 && !matches!(self.terms.object(*holder), Object::Stack(_))
@@ -119,7 +119,8 @@ impl Engine<'_> {
                         || state.weak.iter().any(|(_, term)| self.terms.mentions(*term).contains(&obj))
                 };
                 if states.iter().any(taken) {
-                    states.retain(taken);
+                    // Where the allocation failed, there is nothing to take.
+                    states.retain(|state| taken(state) || state.obj(obj).is_none());
                 }
             }
         }
