@@ -104,6 +104,13 @@ impl Engine<'_> {
         states
     }
 
+    /// Is the callee part of the recursion that is being analysed?
+    fn is_recursive(&self, callee: FuncId) -> bool {
+        let graph = &self.knowledge.graph;
+        callee == self.id
+            || (graph.level_of[callee] == graph.level_of[self.id] && graph.callees[callee].contains(&self.id))
+    }
+
     /// A function without a result that keeps its argument on some way: its caller has no means to know of
     /// the other ways, and relies on it.
     fn trust_taking(&self, states: &mut Vec<State>, args: &[TermId]) {
@@ -302,6 +309,8 @@ impl Engine<'_> {
         }
         for (ptr, known) in inputs {
             if known.status == Status::FREED {
+                // A destructor that calls itself for what its argument leads to goes through the whole structure.
+                self.drained |= self.is_recursive(translation.callee);
                 self.note_release(ptr);
                 let block = self.terms.ptr_add(ptr, known.freed_off);
                 if !self.release(&mut state, block, known.family, id) {

@@ -18,9 +18,11 @@ use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
+use crate::replay::MAX_PATHS;
 use crate::state::State;
 use crate::summary::Summary;
 use crate::term::{Off, Term, TermId, Terms};
+use crate::trace::Event;
 use crate::whole::Knowledge;
 
 /// How much work one function may cost before precision is traded for time.
@@ -131,6 +133,8 @@ pub(crate) struct Engine<'a> {
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forget_variables: bool,
+    /// The decisions of the one way that is being followed, if it is only one.
+    pub way: Option<Vec<Event>>,
     /// The block that is being run.
     pub block: BlockId,
     /// The `return` statement that is being left.
@@ -196,10 +200,12 @@ pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> 
         grown: BTreeSet::new(),
         held: BTreeMap::new(),
         forget_variables: false,
+        way: None,
         block: BlockId(0),
         return_at: None,
     };
     engine.run();
+    engine.confirm_incidents();
     engine.finish()
 }
 
@@ -242,19 +248,12 @@ impl Engine<'_> {
             }
             let mut leaving: Vec<(BlockId, State)> = Vec::new();
             self.run_block(block, states, &mut leaving);
-            let (terminator, _) = self.function.terminator(block);
-            for (to, mut state) in leaving {
-                self.enter(block, to, &mut state);
-                if self.is_exit(to) {
-                    self.leave_through(to, state, terminator);
-                    continue;
+            for (to, state) in leaving {
+                if let Some((to, state)) = self.cross(block, to, state) {
+                    pending.entry((self.cfg.order[to], to)).or_default().push(state);
                 }
-                if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
-                    self.begin_round(&mut state, to);
-                }
-                pending.entry((self.cfg.order[to], to)).or_default().push(state);
             }
-            if visits > self.limits.visits * 4 || self.work > self.limits.work * 6 {
+            if visits > self.limits.visits * 4 || self.work > self.limits.work * 4 {
                 // Cannot happen with everything merged, but a hang would be worse than a gap.
                 // Callers take the function for one they know nothing of.
                 self.exits.clear();
@@ -264,6 +263,20 @@ impl Engine<'_> {
                 break;
             }
         }
+    }
+
+    /// Takes a state over an edge; `None` where the function ends behind it.
+    pub(crate) fn cross(&mut self, from: BlockId, to: BlockId, mut state: State) -> Option<(BlockId, State)> {
+        self.enter(from, to, &mut state);
+        if self.is_exit(to) {
+            let (terminator, _) = self.function.terminator(from);
+            self.leave_through(to, state, terminator);
+            return None;
+        }
+        if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[from] {
+            self.begin_round(&mut state, to);
+        }
+        Some((to, state))
     }
 
     fn grain(&self, count: usize) -> Grain {
@@ -284,9 +297,6 @@ impl Engine<'_> {
         }
         if merged.len() > self.limits.coarse_states {
             merged = self.merge_by(block, merged, loop_head, Grain::One);
-            for state in &mut merged {
-                state.blurred = true;
-            }
         }
         merged
     }
@@ -468,7 +478,7 @@ impl Engine<'_> {
     ) {
         let known = state.obj(obj);
         // Where everything was merged, or the object has no certain name, an error is only a suspicion.
-        if self.degraded || state.blurred || !self.is_certain(obj) {
+        if self.degraded || !self.is_certain(obj) {
             self.suspicions.insert((at, kind));
             return;
         }
@@ -492,7 +502,8 @@ impl Engine<'_> {
             loss,
             at,
             freed_at: known.and_then(|known| known.freed_at),
-            paths: crate::trace::paths(&state.trace, 4),
+            paths: crate::trace::paths(&state.trace, MAX_PATHS),
+            confirmed: false,
             lent: known.is_some_and(|known| known.lent),
             condition: crate::summary::export_condition(&self.terms, &state.facts),
         };

@@ -93,6 +93,7 @@ impl Engine<'_> {
                     next.extend(self.call(state, id, inst, call));
                 }
                 states = next;
+                self.keep_to_the_way(&mut states);
                 if states.len() > self.limits.fine_states || (self.degraded && states.len() > 1) {
                     for state in &mut states {
                         let cfg = &self.cfg;

@@ -522,18 +522,10 @@ impl Engine<'_> {
         for obj in gone {
             // Whoever holds an escaped block holds what lies in it.
             if state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::LIVE)) {
-                let held: Vec<ObjId> = state
-                    .cells_of(obj)
-                    .map(|entry| entry.1.term)
-                    .chain(state.weak_of(obj))
-                    .flat_map(|term| self.terms.mentions(term).to_vec())
-                    .collect();
-                for inner in held {
-                    if let Some(known) = state.obj_mut(inner)
-                        && !known.lost
-                    {
-                        known.escaped = true;
-                    }
+                let held: Vec<TermId> =
+                    state.cells_of(obj).map(|entry| entry.1.term).chain(state.weak_of(obj)).collect();
+                for term in held {
+                    self.kept_elsewhere(state, term);
                 }
             }
             self.forget(state, obj);

@@ -74,6 +74,8 @@ pub struct Incident {
     pub freed_at: Option<InstId>,
     /// Ways there, shortest first; at least one.
     pub paths: Vec<Vec<Event>>,
+    /// One of the ways was run again alone, and the error came up.
+    pub confirmed: bool,
     /// Passed to functions without model or body that we assumed only to look at it.
     pub lent: bool,
     /// The state's conditions, for the solver.

@@ -30,6 +30,7 @@ mod merge;
 mod modelled;
 mod noreturn;
 mod object;
+mod replay;
 pub mod show;
 mod state;
 mod summary;

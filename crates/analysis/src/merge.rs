@@ -10,7 +10,7 @@
 use std::hash::{Hash, Hasher};
 
 use caulk_base::FxHasher;
-use caulk_ir::{BlockId, ValueId};
+use caulk_ir::{BinOp, BlockId, ValueId};
 use caulk_models::FamilyId;
 
 use crate::facts::Range;
@@ -205,7 +205,6 @@ impl Joiner<'_> {
         for obj in std::mem::take(&mut self.kept) {
             joined.obj_entry(obj, self.memory).escaped = true;
         }
-        joined.blurred = old.blurred || new.blurred;
         joined.version = if old.version == new.version { old.version } else { self.site };
         joined.trace = trace::merge(&old.trace, &new.trace);
         joined
@@ -282,6 +281,9 @@ impl Joiner<'_> {
         }
         let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
         if held.is_empty() {
+            if let Some(word) = self.word(mine, theirs, name) {
+                return word;
+            }
             let a = self.old.facts.range(self.terms, mine);
             let b = self.new.facts.range(self.terms, theirs);
             if self.hull {
@@ -303,6 +305,27 @@ impl Joiner<'_> {
     }
 }
 
+impl Joiner<'_> {
+    /// A word of bit fields keeps the fields in which both sides agree.
+    fn word(&mut self, mine: TermId, theirs: TermId, name: TermId) -> Option<TermId> {
+        let is_word = |id: TermId| matches!(self.terms.get(id), Term::Bin(BinOp::Or | BinOp::And, ..) | Term::Int(_));
+        if !is_word(mine)
+            || !is_word(theirs)
+            || (self.terms.as_int(mine).is_some() && self.terms.as_int(theirs).is_some())
+        {
+            return None;
+        }
+        let (a, b) = (self.terms.known_bits(mine, 6), self.terms.known_bits(theirs, 6));
+        let (zeros, ones) = (a.zeros & b.zeros, a.ones & b.ones);
+        if ones == 0 && zeros == 0 {
+            return None;
+        }
+        let (rest, ones) = (self.terms.int(!(zeros | ones) as i64), self.terms.int(ones as i64));
+        let open = self.terms.bin(BinOp::And, name, rest);
+        Some(self.terms.bin(BinOp::Or, open, ones))
+    }
+}
+
 /// Equal in everything but the way that led here.
 pub fn same(a: &State, b: &State) -> bool {
     a.env == b.env
@@ -312,7 +335,6 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.objs == b.objs
         && a.epochs == b.epochs
         && a.version == b.version
-        && a.blurred == b.blurred
         && a.aliased == b.aliased
         && a.facts == b.facts
 }

@@ -45,8 +45,6 @@ pub struct State {
     /// The last store through a pointer that was itself read from memory (`*link->prev = next`): it may
     /// have changed a pointer anywhere in what callers see.
     pub aliased: u32,
-    /// States with nothing in common were made one: what is reported from here on is a suspicion.
-    pub blurred: bool,
     pub trace: Trace,
 }
 
@@ -262,7 +260,13 @@ impl State {
             self.set_obj(to, joined);
         }
         let terms = &*renamer.terms;
-        self.facts.retain(|id| !terms.mentions(id).contains(&from));
+        // What lay in the old block is not what lies in the new one.
+        let inside = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from));
+        self.objs.retain(|(obj, _)| !inside(*obj));
+        self.cells.retain(|((obj, _), _)| !inside(*obj));
+        self.weak.retain(|(obj, _)| !inside(*obj));
+        self.epochs.retain(|(obj, _)| *obj != from && !inside(*obj));
+        self.facts.retain(|id| !terms.mentions(id).contains(&from) && !speaks_of(terms, id, from));
     }
 }
 
@@ -279,6 +283,12 @@ pub fn is_summary(terms: &Terms, obj: ObjId) -> bool {
     matches!(terms.object(obj), Object::Heap { older: true, .. })
 }
 
+/// Is the value the content of the object, or reached through it?
+fn speaks_of(terms: &Terms, id: TermId, obj: ObjId) -> bool {
+    terms.is_private(id)
+        && terms.contains(id, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
+}
+
 struct Renamer<'a> {
     terms: &'a mut Terms,
     from: ObjId,
@@ -288,7 +298,7 @@ struct Renamer<'a> {
 
 impl Renamer<'_> {
     fn term(&mut self, id: TermId) -> TermId {
-        if !self.terms.mentions(id).contains(&self.from) {
+        if !self.terms.mentions(id).contains(&self.from) && !speaks_of(self.terms, id, self.from) {
             return id;
         }
         if let Some(&done) = self.done.get(&id) {
@@ -297,6 +307,17 @@ impl Renamer<'_> {
         let renamed = self.renamed(id);
         self.done.insert(id, renamed);
         renamed
+    }
+
+    fn object(&mut self, obj: ObjId) -> ObjId {
+        match *self.terms.object(obj) {
+            _ if obj == self.from => self.to,
+            Object::Deref(base) => {
+                let base = self.term(base);
+                self.terms.intern_object(Object::Deref(base))
+            }
+            _ => obj,
+        }
     }
 
     fn renamed(&mut self, id: TermId) -> TermId {
@@ -309,6 +330,10 @@ impl Renamer<'_> {
                 }
                 _ => id,
             },
+            Term::Content { obj, off, epoch } => {
+                let obj = self.object(obj);
+                self.terms.content(obj, off, epoch)
+            }
             Term::Elem { base, index, bytes } => {
                 let (base, index) = (self.term(base), self.term(index));
                 self.terms.elem(base, index, bytes)

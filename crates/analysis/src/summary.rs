@@ -211,6 +211,8 @@ impl Engine<'_> {
             state.bind(RESULT, result);
         }
         let mut hidden: Vec<TermId> = Vec::new();
+        // Whoever holds a block that is not seen holds what lies in it.
+        let escaped: Vec<ObjId> = state.objs.iter().filter(|(_, known)| known.escaped).map(|entry| entry.0).collect();
         let terms = &self.terms;
         let unnameable = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if is_hidden(terms, *base));
         state.cells.retain(|((obj, off), cell)| {
@@ -219,7 +221,7 @@ impl Engine<'_> {
                 Object::Heap { .. } => reached.contains(obj),
                 _ => true,
             };
-            if keep && unnameable(*obj) {
+            if (keep && unnameable(*obj)) || (!keep && escaped.contains(obj)) {
                 hidden.push(cell.term);
                 return false;
             }

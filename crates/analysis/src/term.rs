@@ -78,6 +78,13 @@ pub enum Term {
     Ite(TermId, TermId, TermId),
 }
 
+/// Bits of which it is known that they are clear or set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bits {
+    pub zeros: u64,
+    pub ones: u64,
+}
+
 /// All terms and objects of one function's analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
@@ -392,6 +399,35 @@ impl Terms {
         }
     }
 
+    /// The bits of a number that are known, whatever its parts are: fields of one word.
+    pub fn known_bits(&self, id: TermId, depth: u32) -> Bits {
+        let constant = |id: TermId| self.as_int(id).and_then(|by| u32::try_from(by).ok()).filter(|by| *by < 64);
+        if depth == 0 {
+            return Bits::default();
+        }
+        match *self.get(id) {
+            Term::Int(value) => Bits { zeros: !(value as u64), ones: value as u64 },
+            Term::Cmp(..) => Bits { zeros: !1, ones: 0 },
+            Term::Bin(op, a, b) => {
+                let (x, y) = (self.known_bits(a, depth - 1), self.known_bits(b, depth - 1));
+                match (op, constant(b)) {
+                    (BinOp::And, _) => Bits { zeros: x.zeros | y.zeros, ones: x.ones & y.ones },
+                    (BinOp::Or, _) => Bits { zeros: x.zeros & y.zeros, ones: x.ones | y.ones },
+                    (BinOp::Shl, Some(by)) => Bits { zeros: !(!x.zeros << by), ones: x.ones << by },
+                    (BinOp::LShr, Some(by)) if x.zeros >> 63 == 1 => {
+                        Bits { zeros: !(!x.zeros >> by), ones: x.ones >> by }
+                    }
+                    _ => Bits::default(),
+                }
+            }
+            Term::Cast(CastOp::ZExt, bits @ 1..=63, a) => {
+                let (inner, low) = (self.known_bits(a, depth - 1), (1u64 << bits) - 1);
+                Bits { zeros: (inner.zeros & low) | !low, ones: inner.ones & low }
+            }
+            _ => Bits::default(),
+        }
+    }
+
     pub fn bin(&mut self, op: BinOp, a: TermId, b: TermId) -> TermId {
         if let (Some(x), Some(y)) = (self.as_int(a), self.as_int(b))
             && let Some(value) = fold_bin(op, x, y)
@@ -427,6 +463,10 @@ impl Terms {
                 }
                 // Flags: `(x & c) & d` and `(x | c) & d`.
                 if let Some(d) = self.as_int(b) {
+                    let bits = self.known_bits(a, 6);
+                    if (bits.zeros | bits.ones) & d as u64 == d as u64 {
+                        return self.int((bits.ones & d as u64) as i64);
+                    }
                     match *self.get(a) {
                         Term::Bin(BinOp::And, x, c) if self.as_int(c).is_some() => {
                             let both = self.int(self.as_int(c).unwrap_or(0) & d);

@@ -199,9 +199,11 @@ impl Engine<'_> {
     }
 
     /// The value lay in memory that has no name any more.
-    fn kept_elsewhere(&mut self, state: &mut State, term: TermId) {
+    pub(crate) fn kept_elsewhere(&mut self, state: &mut State, term: TermId) {
         for obj in self.terms.mentions(term).to_vec() {
-            if let Some(known) = state.obj_mut(obj) {
+            if let Some(known) = state.obj_mut(obj)
+                && !known.lost
+            {
                 known.escaped = true;
             }
         }

@@ -143,6 +143,11 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
     if incident.lent {
         doubts.push("it was passed to a function without body or model that takes it as pointer to const".to_string());
     }
+    if !incident.confirmed {
+        doubts.push(
+            "the function has too many paths: none of those recorded could be followed alone to the end".to_string(),
+        );
+    }
     let summary = knowledge.summary(incident.function);
     let assumptions = if incident.lent {
         summary.map(|summary| {
