@@ -106,9 +106,7 @@ impl Engine<'_> {
 
     /// Is the callee part of the recursion that is being analysed?
     fn is_recursive(&self, callee: FuncId) -> bool {
-        let graph = &self.knowledge.graph;
-        callee == self.id
-            || (graph.level_of[callee] == graph.level_of[self.id] && graph.callees[callee].contains(&self.id))
+        callee == self.id || !self.knowledge.is_earlier(callee)
     }
 
     /// A function without a result that keeps its argument on some way: its caller has no means to know of

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::run::{Ran, caulk, run};
 
-const BUILD: &str = "all: a.o hang b.o\nhang:\n\ttouch waiting; sleep 600\n";
+// Two commands of make, no shell between: one that just runs another program may take the signal for its business.
+const BUILD: &str = "all: a.o hang b.o\nhang:\n\ttouch waiting\n\tsleep 600\n";
 
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
