@@ -79,15 +79,18 @@ struct Session<'a> {
 impl Session<'_> {
     /// Tries the findings that are left; true as soon as one was repaired, because all places moved.
     fn round(&mut self, wanted: &dyn Fn(&Finding) -> bool, accept: &mut Accept<'_>) -> bool {
-        self.reasons.clear();
         let findings = self.survey.findings.clone();
         let keys = identities(&findings);
         for (finding, key) in findings.iter().zip(keys) {
-            if !wanted(finding) {
+            if !wanted(finding) || self.reasons.contains_key(&key) {
                 continue;
             }
             match self.one(finding, accept) {
-                Ok(()) => return true,
+                Ok(()) => {
+                    // What was refused elsewhere is not made possible by a patch here.
+                    self.reasons.retain(|known, _| known.2 != finding.sink.function);
+                    return true;
+                }
                 Err(reason) => {
                     self.reasons.insert(key, reason);
                 }

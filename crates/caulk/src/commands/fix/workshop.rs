@@ -15,6 +15,9 @@ use crate::driver::Project;
 
 type Compiled = (Arc<Unit>, Vec<String>);
 
+/// Compiled units in memory: most candidates are refused, and their units are of no use to anybody.
+const KEPT: usize = 16;
+
 pub(super) struct Shop<'a> {
     project: &'a Project,
     analysis: &'a Analysis<'a>,
@@ -58,7 +61,11 @@ impl<'a> Shop<'a> {
             .map_err(|error| format!("the patched file does not compile: {error}"))?;
         let warnings = made.warnings.iter().map(|line| without_place(line)).collect();
         let made = (Arc::new(made.unit), warnings);
-        self.compiled.borrow_mut().insert(key, made.clone());
+        let mut compiled = self.compiled.borrow_mut();
+        if compiled.len() >= KEPT {
+            compiled.clear();
+        }
+        compiled.insert(key, made.clone());
         Ok(made)
     }
 
