@@ -467,6 +467,22 @@ impl Engine<'_> {
         })
     }
 
+    /// Pointer parameters that are null in the state.
+    fn null_params(&mut self, state: &State) -> Vec<u32> {
+        let mut params: Vec<u32> = Vec::new();
+        for (_, value) in self.function.values.iter_ids() {
+            if let caulk_ir::ValueKind::Param(index) = value.kind
+                && value.ty == caulk_ir::Ty::Ptr
+            {
+                let term = self.terms.param(index);
+                if state.facts.range(&self.terms, term).constant() == Some(0) {
+                    params.push(index);
+                }
+            }
+        }
+        params
+    }
+
     pub(crate) fn report(
         &mut self,
         kind: IncidentKind,
@@ -487,7 +503,9 @@ impl Engine<'_> {
             _ => Subject::Input(crate::describe::object(self.program, &self.terms, obj)),
         };
         let key = (kind.clone(), subject.clone(), at);
-        if self.incidents.contains_key(&key) {
+        let null_params = self.null_params(state);
+        if let Some(known) = self.incidents.get_mut(&key) {
+            known.null_params.retain(|param| null_params.contains(param));
             return;
         }
         if matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit) {
@@ -503,6 +521,7 @@ impl Engine<'_> {
             at,
             freed_at: known.and_then(|known| known.freed_at),
             paths: crate::trace::paths(&state.trace, MAX_PATHS),
+            null_params,
             confirmed: false,
             lent: known.is_some_and(|known| known.lent),
             condition: crate::summary::export_condition(&self.terms, &state.facts),

@@ -74,6 +74,8 @@ pub struct Incident {
     pub freed_at: Option<InstId>,
     /// Ways there, shortest first; at least one.
     pub paths: Vec<Vec<Event>>,
+    /// Parameters that are null on every path to it that was seen.
+    pub null_params: Vec<u32>,
     /// One of the ways was run again alone, and the error came up.
     pub confirmed: bool,
     /// Passed to functions without model or body that we assumed only to look at it.

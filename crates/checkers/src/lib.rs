@@ -3,6 +3,7 @@
 
 mod classes;
 mod graph;
+mod latent;
 mod naming;
 mod steps;
 mod verify;
@@ -33,10 +34,12 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Findings 
 /// The findings of an analysis that is already done.
 pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
     let program = analysis.knowledge.program;
+    let callers = latent::Callers::of(program);
     let wanted: Vec<&Incident> = analysis
         .incidents
         .iter()
         .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
+        .filter(|incident| !callers.rule_out(incident))
         .collect();
     let verified = verify::verify(&wanted);
     let mut all: Vec<Finding> = Vec::new();
