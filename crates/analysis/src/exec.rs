@@ -600,8 +600,7 @@ impl Engine<'_> {
                 state.obj(obj).is_some_and(|known| !known.escaped)
                     && !state.candidates(&self.terms, other).into_iter().any(held)
             }
-            Term::Sym { .. } => state.obj(obj).is_some_and(|known| !known.escaped),
-            _ => false,
+            _ => state.obj(obj).is_some_and(|known| !known.escaped),
         }
     }
 
