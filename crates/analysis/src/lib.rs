@@ -26,6 +26,7 @@ mod facts_tests;
 mod heap;
 mod incident;
 mod kept;
+mod memory;
 mod merge;
 mod modelled;
 mod noreturn;
