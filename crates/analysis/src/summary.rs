@@ -310,6 +310,7 @@ impl Engine<'_> {
             }
             _ => true,
         });
+        rewired.retain(|obj| matches!(terms.object(*obj), Object::Deref(base) if !is_hidden(terms, *base)));
         rewired.sort_unstable();
         rewired.dedup();
         state.rewired = rewired;
