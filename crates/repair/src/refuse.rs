@@ -1,8 +1,9 @@
 //! What is not to be repaired, however safe a patch would be.
 
-use caulk_findings::{Finding, Rule};
+use caulk_findings::{Confidence, Finding, Rule};
 use caulk_source::FunctionSource;
 
+use crate::survey::Survey;
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -42,8 +43,17 @@ const LOCKING: &[&str] = &["flock", "lockf"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
 /// The reason, for the user.
-pub fn reason(target: &Target<'_>) -> Option<String> {
+pub fn reason(target: &Target<'_>, survey: &Survey) -> Option<String> {
     let Target { finding, function, .. } = target;
+    if finding.confidence != Confidence::High {
+        let doubt = finding.doubts.first().map(|doubt| format!(": {doubt}")).unwrap_or_default();
+        return Some(format!("the finding itself is not certain{doubt}"));
+    }
+    if matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak)
+        && let Some(name) = drained(target, survey)
+    {
+        return Some(format!("`{name}` may have released it"));
+    }
     if finding.rule == Rule::LeakAtExit {
         return Some("the process ends here, and the system takes everything back".into());
     }
@@ -59,6 +69,16 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
         }
     }
     None
+}
+
+/// A function that was given the block and releases some of what it is given, nobody knows which.
+fn drained(target: &Target<'_>, survey: &Survey) -> Option<String> {
+    let function = &target.function;
+    let holders = target.holders();
+    let given = |call: &&caulk_source::Call| {
+        survey.draining.contains(&call.callee) && call.args.iter().any(|arg| holders.contains(&function.text(arg.span)))
+    };
+    function.calls.iter().find(given).map(|call| call.callee.clone())
 }
 
 fn says_meant(target: &Target<'_>) -> bool {

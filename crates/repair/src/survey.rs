@@ -26,8 +26,11 @@ pub struct Survey {
     /// By file and function, what callers must know: inputs that are released or kept, blocks that are handed out
     /// although they may be released.
     pub effects: BTreeMap<(String, String), BTreeSet<String>>,
-    /// Functions that release their first argument, and always do.
+    /// Functions that release their first argument.
     pub destructors: BTreeSet<String>,
+    /// Functions that release what lies somewhere in their inputs, and not always the first of them: what was given
+    /// to them may be gone, or not.
+    pub draining: BTreeSet<String>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
@@ -47,6 +50,9 @@ impl Survey {
             let Some(summary) = analysis.knowledge.summary(id) else { continue };
             if summary.degraded {
                 survey.degraded.insert(key.clone());
+            }
+            if summary.drained && !always_releases_first(&summary) {
+                survey.draining.insert(function.name.clone());
             }
             if releases_first(&summary) {
                 survey.destructors.insert(function.name.clone());
@@ -172,12 +178,27 @@ fn left_over(summary: &Summary) -> BTreeSet<String> {
     all
 }
 
-/// Every way through releases what the first parameter points to, if it is not null.
-fn releases_first(summary: &Summary) -> bool {
-    let is_first = |obj: &ObjId| match &summary.objects[obj.index()] {
+fn is_first(summary: &Summary, obj: ObjId) -> bool {
+    match &summary.objects[obj.index()] {
         Object::Deref(base) => summary.terms[base.index()] == Term::Param(0),
         _ => false,
-    };
+    }
+}
+
+/// Every way through releases what the first parameter points to, if it is not null.
+fn always_releases_first(summary: &Summary) -> bool {
+    summary.outcomes.iter().all(|outcome| {
+        let null = |(term, low, high, _): &(TermId, i64, i64, Vec<i64>)| {
+            summary.terms[term.index()] == Term::Param(0) && *low == 0 && *high == 0
+        };
+        let gone = outcome.objs.iter().any(|(obj, known)| is_first(summary, *obj) && known.status.must(Status::FREED));
+        gone || outcome.ranges.iter().any(null)
+    })
+}
+
+/// Some way through releases what the first parameter points to.
+fn releases_first(summary: &Summary) -> bool {
+    let is_first = |obj: &ObjId| is_first(summary, *obj);
     !summary.degraded
         && summary
             .outcomes
