@@ -92,16 +92,14 @@ impl Engine<'_> {
                 version,
             };
             if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
-                states.push(next);
+                states.push((outcome, next));
             }
         }
         if ignored || inst.result.is_none() {
             self.trust_release(&mut states, &args);
+            self.trust_taking(&mut states, &args, ignored);
         }
-        if inst.result.is_none() {
-            self.trust_taking(&mut states, &args);
-        }
-        states
+        states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next }).collect()
     }
 
     /// Is the callee part of the recursion that is being analysed?
@@ -110,8 +108,10 @@ impl Engine<'_> {
     }
 
     /// A function without a result that keeps its argument on some way: its caller has no means to know of
-    /// the other ways, and relies on it.
-    fn trust_taking(&self, states: &mut Vec<State>, args: &[TermId]) {
+    /// the other ways, and relies on it. So does a caller who ignores a result that would tell that the argument was
+    /// refused (a key that is there already), unless he could have known: the outcome depends on what he passed, or on
+    /// whether there was memory.
+    fn trust_taking(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId], ignored: bool) {
         for &arg in args {
             for &obj in self.terms.mentions(arg) {
                 let taken = |state: &State| {
@@ -123,9 +123,14 @@ impl Engine<'_> {
                         })
                         || state.weak.iter().any(|(_, term)| self.terms.mentions(*term).contains(&obj))
                 };
-                if states.iter().any(taken) {
-                    // Where the allocation failed, there is nothing to take.
-                    states.retain(|state| taken(state) || state.obj(obj).is_none());
+                let takers: Vec<&Outcome> =
+                    states.iter().filter(|(_, state)| taken(state)).map(|entry| entry.0).collect();
+                if !takers.is_empty() {
+                    states.retain(|(outcome, state)| {
+                        // Where the allocation failed, there is nothing to take.
+                        let nothing = state.obj(obj).is_none();
+                        nothing || taken(state) || (ignored && (outcome.starved || is_foreseeable(outcome, &takers)))
+                    });
                 }
             }
         }
@@ -133,12 +138,12 @@ impl Engine<'_> {
 
     /// A function that releases its argument and does not tell when it did not: its caller relies on it.
     /// Ways through it on which the block stays (failed sanity checks, null fields) are not followed.
-    fn trust_release(&self, states: &mut Vec<State>, args: &[TermId]) {
+    fn trust_release(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId]) {
         for &arg in args {
             for &obj in self.terms.mentions(arg) {
                 let status = |state: &State| state.obj(obj).map(|known| known.status.without(Status::FAILED));
-                if states.iter().any(|state| status(state) == Some(Status::FREED)) {
-                    states.retain(|state| status(state) != Some(Status::LIVE));
+                if states.iter().any(|(_, state)| status(state) == Some(Status::FREED)) {
+                    states.retain(|(_, state)| status(state) != Some(Status::LIVE));
                 }
             }
         }
@@ -606,6 +611,14 @@ impl Engine<'_> {
             _ => self.terms.content(obj, off, epoch),
         }
     }
+}
+
+/// Does an outcome depend on something about the inputs that is not so in the others, beside that pointers are valid?
+fn is_foreseeable(outcome: &Outcome, others: &[&Outcome]) -> bool {
+    let ranges = outcome.ranges.iter().filter(|(_, lo, hi, not)| (*lo, *hi, not.as_slice()) != (i64::MIN, i64::MAX, &[0]));
+    ranges.into_iter().any(|range| others.iter().any(|other| !other.ranges.contains(range)))
+        || outcome.atoms.iter().any(|atom| others.iter().any(|other| !other.atoms.contains(atom)))
+        || outcome.clauses.iter().any(|clause| others.iter().any(|other| !other.clauses.contains(clause)))
 }
 
 /// An insertion that returns the element which was there already: whoever ignores that result has made

@@ -35,6 +35,8 @@ pub enum Question {
     Earlier(FuncId),
     /// May the function keep one of its variable arguments?
     Variadic(FuncId),
+    /// Is what the load reads null for sure?
+    Null(InstId),
     /// What the call through a pointer may mean.
     Indirect(InstId),
 }
@@ -92,6 +94,11 @@ impl<'a> Asked<'a> {
     pub fn keeps_variadic(&self, id: FuncId) -> bool {
         self.note(Question::Variadic(id));
         self.knowledge.keeps_variadic(id)
+    }
+
+    pub fn reads_null(&self, inst: InstId) -> bool {
+        self.note(Question::Null(inst));
+        self.knowledge.graph.nulls.contains(&(self.by, inst))
     }
 
     pub fn indirect(&self, inst: InstId) -> Option<&'a [FuncId]> {

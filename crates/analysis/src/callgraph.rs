@@ -1,17 +1,11 @@
 //! Who may call whom, and the order in which functions are summarised.
 //!
-//! Calls through pointers are resolved by where function addresses are kept: a
-//! pointer read at offset 16 of something means a function that was put at
-//! offset 16 of something, with a matching signature. That keeps the slots of
-//! operation tables apart without a points-to set for every variable.
-//!
-//! # Known imprecision
-//! - Tables of different types that agree in offset and signature are mixed.
+//! Calls through pointers are resolved by `slots`.
 
 use caulk_base::{FxHashMap, FxHashSet, Id, IdVec};
-use caulk_ir::{
-    Callee, FuncId, Function, InitValue, InstId, Op, Program, Target, Ty, TypeKind, UnitId, ValueId, ValueKind,
-};
+use caulk_ir::{Callee, FuncId, InstId, Op, Program, Target};
+
+use crate::slots::Slots;
 
 /// More possible targets than this and a call counts as unknown.
 pub const MAX_TARGETS: usize = 10;
@@ -23,6 +17,8 @@ pub struct CallGraph {
     pub callees: IdVec<FuncId, Vec<FuncId>>,
     /// Targets of calls through pointers, where they are few enough.
     pub indirect: FxHashMap<(FuncId, InstId), Vec<FuncId>>,
+    /// Loads from members of tables in which there is never anything.
+    pub nulls: FxHashSet<(FuncId, InstId)>,
     pub indirect_calls: usize,
     pub resolved_calls: usize,
     /// Strongly connected components, callees before callers, in levels that do not depend on each other.
@@ -31,28 +27,8 @@ pub struct CallGraph {
     pub level_of: IdVec<FuncId, u32>,
 }
 
-type Signature = (usize, bool, bool, bool);
-
-fn signature(function: &Function) -> Signature {
-    (
-        function.param_count as usize,
-        function.variadic,
-        matches!(function.ret, Ty::Void),
-        matches!(function.ret, Ty::Ptr),
-    )
-}
-
-/// Where the addresses of functions were seen.
-#[derive(Default)]
-struct Kept {
-    by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
-    /// Passed on, returned or chosen between: they may be put anywhere.
-    loose: FxHashSet<FuncId>,
-    anywhere: FxHashSet<FuncId>,
-}
-
 pub fn build(program: &Program) -> CallGraph {
-    let kept = addresses(program);
+    let slots = Slots::of(program);
     let mut graph = CallGraph { callees: IdVec::filled(program.functions.len(), Vec::new()), ..CallGraph::default() };
     for id in program.functions.ids() {
         let unit = program.unit_of(id);
@@ -69,7 +45,7 @@ pub fn build(program: &Program) -> CallGraph {
                 Callee::Value(value) => {
                     graph.indirect_calls += 1;
                     let result = inst.result.map(|result| function.values[result].ty);
-                    let found = resolve(program, unit, function, *value, call.args.len(), result, &kept);
+                    let found = slots.resolve(program, unit, function, *value, call.args.len(), result);
                     if let Some(found) = found {
                         graph.resolved_calls += 1;
                         graph.indirect.insert((id, inst_id), found);
@@ -81,6 +57,7 @@ pub fn build(program: &Program) -> CallGraph {
         callees.sort_unstable();
         callees.dedup();
         graph.callees[id] = callees;
+        graph.nulls.extend(slots.nulls(program, unit, function).into_iter().map(|inst| (id, inst)));
     }
     add_indirect(&mut graph);
     graph.levels = levels(&graph.callees);
@@ -121,137 +98,6 @@ fn add_indirect(graph: &mut CallGraph) {
         callees.sort_unstable();
         callees.dedup();
     }
-}
-
-fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> &'p [FuncId] {
-    if let ValueKind::Address(symbol, _) = function.values[value].kind
-        && let Target::Functions(all) = program.target(unit, symbol)
-    {
-        return all;
-    }
-    &[]
-}
-
-fn addresses(program: &Program) -> Kept {
-    let mut kept = Kept::default();
-    for global in program.globals.ids() {
-        let (unit, _) = program.globals[global];
-        let definition = program.global(global);
-        let element = element_size(program, unit, definition.ty);
-        for init in &definition.init {
-            if let InitValue::Address(symbol, _) = init.value
-                && let Target::Functions(all) = program.target(unit, symbol)
-            {
-                let at = if element > 0 { init.offset % element } else { init.offset };
-                kept.by_offset.entry(at as i64).or_default().extend(all);
-                kept.anywhere.extend(all);
-            }
-        }
-    }
-    for id in program.functions.ids() {
-        let unit = program.unit_of(id);
-        let function = program.function(id);
-        for inst in function.insts.iter() {
-            match &inst.op {
-                Op::Store { ptr, value } => {
-                    let all = functions_of(program, unit, function, *value);
-                    if !all.is_empty() {
-                        kept.by_offset.entry(offset_of(function, *ptr)).or_default().extend(all);
-                        kept.anywhere.extend(all);
-                    }
-                }
-                Op::Call(call) => {
-                    for &arg in &call.args {
-                        kept.loose.extend(functions_of(program, unit, function, arg));
-                    }
-                }
-                Op::Phi { incoming } => {
-                    for &(_, value) in incoming {
-                        kept.loose.extend(functions_of(program, unit, function, value));
-                    }
-                }
-                Op::Select { a, b, .. } => {
-                    kept.loose.extend(functions_of(program, unit, function, *a));
-                    kept.loose.extend(functions_of(program, unit, function, *b));
-                }
-                Op::Return { value: Some(value) } => kept.loose.extend(functions_of(program, unit, function, *value)),
-                _ => {}
-            }
-        }
-    }
-    kept.anywhere.extend(&kept.loose);
-    kept
-}
-
-/// The size of an array's element, so that every row of a table counts as one.
-fn element_size(program: &Program, unit: UnitId, ty: Option<caulk_ir::TypeId>) -> u64 {
-    let unit = &program.units[unit];
-    let mut at = ty;
-    for _ in 0..16 {
-        let Some(known) = at.and_then(|ty| unit.types.get(ty)) else { return 0 };
-        match &known.kind {
-            TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => at = *inner,
-            TypeKind::Array(Some(element)) => {
-                let element = unit.types.get(*element);
-                return element.map_or(0, |element| element.size);
-            }
-            _ => return 0,
-        }
-    }
-    0
-}
-
-fn offset_of(function: &Function, ptr: ValueId) -> i64 {
-    match function.values[ptr].kind {
-        ValueKind::Inst(inst) => match &function.insts[inst].op {
-            Op::Offset { bytes, .. } => *bytes,
-            _ => 0,
-        },
-        ValueKind::Address(_, off) => off,
-        _ => 0,
-    }
-}
-
-fn resolve(
-    program: &Program,
-    unit: UnitId,
-    function: &Function,
-    value: ValueId,
-    args: usize,
-    result: Option<Ty>,
-    kept: &Kept,
-) -> Option<Vec<FuncId>> {
-    let direct = functions_of(program, unit, function, value);
-    if !direct.is_empty() {
-        return Some(direct.to_vec());
-    }
-    let fits = |id: &FuncId| {
-        let (params, variadic, void, pointer) = signature(program.function(*id));
-        let shape = params == args || (variadic && args >= params);
-        shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))
-    };
-    let loaded_from = match function.values[value].kind {
-        ValueKind::Inst(inst) => match &function.insts[inst].op {
-            Op::Load { ptr } => Some(offset_of(function, *ptr)),
-            _ => None,
-        },
-        _ => None,
-    };
-    let from_slot: Option<Vec<FuncId>> = loaded_from
-        .and_then(|offset| kept.by_offset.get(&offset))
-        .map(|all| all.iter().copied().filter(fits).collect::<Vec<_>>())
-        .filter(|all| !all.is_empty());
-    let mut found = match from_slot {
-        Some(found) => found,
-        // Nothing was put at this place by name: only what is handed around can be there.
-        None if loaded_from.is_some() => kept.loose.iter().copied().filter(fits).collect(),
-        None => kept.anywhere.iter().copied().filter(fits).collect(),
-    };
-    if found.is_empty() || found.len() > MAX_TARGETS {
-        return None;
-    }
-    found.sort_unstable();
-    Some(found)
 }
 
 /// Tarjan's algorithm without recursion, then the longest distance to a leaf as level.

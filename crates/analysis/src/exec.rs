@@ -117,6 +117,12 @@ impl Engine<'_> {
         }
     }
 
+    /// Is the value the address of a pointer in a struct?
+    fn is_member(&self, value: ValueId) -> bool {
+        matches!(self.function.values[value].kind, ValueKind::Inst(inst)
+            if matches!(self.function.insts[inst].op, Op::Offset { member: Some(_), .. }))
+    }
+
     fn set(&mut self, state: &mut State, inst: &Inst, term: TermId) {
         if let Some(result) = inst.result {
             state.bind(result, term);
@@ -132,9 +138,14 @@ impl Engine<'_> {
                 self.set(state, inst, term);
             }
             Op::Load { ptr } => {
+                let is_member = self.is_member(*ptr);
                 let ptr = self.operand(state, *ptr);
                 if !self.touch(state, ptr, id, Use::Read) {
                     return false;
+                }
+                if is_member && self.knowledge.reads_null(id) {
+                    self.set(state, inst, ZERO);
+                    return true;
                 }
                 let ty = inst.result.map_or(Ty::Void, |result| self.function.values[result].ty);
                 let term = self.load_from(state, ptr, ty, id);
@@ -154,7 +165,7 @@ impl Engine<'_> {
                 }
                 self.store_to(state, ptr, ty, term, id);
             }
-            Op::Offset { base, bytes, indices } => {
+            Op::Offset { base, bytes, indices, .. } => {
                 let base = self.operand(state, *base);
                 let mut term = base;
                 let mut sum = ZERO;
@@ -451,6 +462,7 @@ impl Engine<'_> {
                 (false, true) => {
                     let value = self.terms.int(known.failure);
                     state.record(Event::Failed { inst: at, obj });
+                    state.starved = true;
                     state.fail(&mut self.terms, obj, value);
                     true
                 }

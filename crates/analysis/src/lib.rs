@@ -33,6 +33,7 @@ mod noreturn;
 mod object;
 mod replay;
 pub mod show;
+mod slots;
 mod state;
 mod summary;
 mod term;

@@ -206,6 +206,7 @@ impl Joiner<'_> {
             joined.obj_entry(obj, self.memory).escaped = true;
         }
         joined.version = if old.version == new.version { old.version } else { self.site };
+        joined.starved = old.starved && new.starved;
         joined.trace = trace::merge(&old.trace, &new.trace);
         joined
     }

@@ -99,7 +99,10 @@ impl Engine<'_> {
                 None => Vec::new(),
             };
         }
-        let failed = self.ending(state.clone(), id, inst, &args, model, Ending::Failure);
+        let mut failed = self.ending(state.clone(), id, inst, &args, model, Ending::Failure);
+        if let Some(failed) = &mut failed {
+            failed.starved |= model.effects.iter().any(allocates);
+        }
         let succeeded = self.ending(state, id, inst, &args, model, Ending::Success);
         failed.into_iter().chain(succeeded).collect()
     }

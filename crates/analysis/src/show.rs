@@ -38,6 +38,9 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
             None => "returns".to_owned(),
         };
         line(&mut out, 1, &format!("outcome {}: {result}", place + 1));
+        if outcome.starved {
+            line(&mut out, 2, "only when something cannot be allocated or opened");
+        }
         for condition in conditions(&words, outcome) {
             line(&mut out, 2, &format!("when {condition}"));
         }

@@ -45,6 +45,8 @@ pub struct State {
     /// The last store through a pointer that was itself read from memory (`*link->prev = next`): it may
     /// have changed a pointer anywhere in what callers see.
     pub aliased: u32,
+    /// Something could not be allocated or opened, whichever way led here.
+    pub starved: bool,
     pub trace: Trace,
 }
 

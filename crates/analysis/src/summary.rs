@@ -59,6 +59,8 @@ pub struct Summary {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// It happens only if something cannot be allocated or opened.
+    pub starved: bool,
     pub result: Option<TermId>,
     /// Conditions on inputs: the term lies between the bounds and is none of the values.
     pub ranges: Vec<(TermId, i64, i64, Vec<i64>)>,
@@ -457,7 +459,11 @@ impl<'a> Exporter<'a> {
     }
 
     fn outcome(&mut self, state: &State) -> Outcome {
-        let mut outcome = Outcome { result: state.value(RESULT).map(|term| self.term(term)), ..Outcome::default() };
+        let mut outcome = Outcome {
+            starved: state.starved,
+            result: state.value(RESULT).map(|term| self.term(term)),
+            ..Outcome::default()
+        };
         for (id, range) in &state.facts.ranges {
             outcome.ranges.push((self.term(*id), range.lo, range.hi, range.not.to_vec()));
         }

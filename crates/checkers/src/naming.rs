@@ -147,7 +147,7 @@ impl<'a> Names<'a> {
         match self.function.values[ptr].kind {
             ValueKind::Inst(inst) => match &self.function.insts[inst].op {
                 Op::Alloca { var: Some(var), .. } => self.var(*var),
-                Op::Offset { base, bytes, indices } => {
+                Op::Offset { base, bytes, indices, .. } => {
                     let (text, ty, direct) = self.base(*base, depth - 1);
                     let field = ty.and_then(|ty| self.field(ty, *bytes));
                     match field {

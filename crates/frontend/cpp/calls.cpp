@@ -47,6 +47,7 @@ bool FunctionLowering::intrinsic(const CallBase &call, uint32_t at) {
     insts.number(1);
     insts.number(undef(Type::getInt64Ty(function.getContext())));
     insts.signedNumber(1);
+    insts.number(0);
     return true;
   default:
     return false;

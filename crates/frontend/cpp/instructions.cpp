@@ -150,6 +150,7 @@ void FunctionLowering::offset(const GetElementPtrInst &gep, uint32_t at) {
     operand(index);
     insts.signedNumber(scale.getSExtValue());
   }
+  insts.number(module.member(gep));
 }
 
 /// Positions in `ir::CmpOp`.

@@ -1,5 +1,7 @@
 #include "module.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/GlobalIFunc.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/Transforms/Utils/BuildLibCalls.h"
@@ -9,7 +11,7 @@ using namespace llvm;
 namespace caulk {
 
 // Tells the buffer from bitcode; the last byte changes with every change of the format.
-static constexpr char Magic[] = {'C', 'A', 'U', 'L', 'K', 'I', 'R', 1};
+static constexpr char Magic[] = {'C', 'A', 'U', 'L', 'K', 'I', 'R', 2};
 
 /// Longer tables of plain numbers say nothing about memory.
 static constexpr uint64_t LongestNumberTable = 16;
@@ -20,6 +22,30 @@ enum InitTag : uint8_t { InitInt, InitAddress };
 
 ModuleLowering::ModuleLowering(Module &module, const Prototypes *prototypes)
     : module(module), prototypes(prototypes), dataLayout(module.getDataLayout()) {}
+
+/// As the source says it: without `struct.`, and without the number that tells namesakes apart.
+static StringRef recordName(const StructType &record) {
+  StringRef name = record.getName();
+  name.consume_front("struct.") || name.consume_front("union.");
+  auto [stem, number] = name.rsplit('.');
+  return !number.empty() && all_of(number, [](char c) { return isDigit(c); }) ? stem : name;
+}
+
+uint64_t ModuleLowering::member(const GetElementPtrInst &gep) {
+  StructType *record = nullptr;
+  uint64_t offset = 0;
+  for (auto step = gep_type_begin(gep), end = gep_type_end(gep); step != end; ++step) {
+    StructType *entered = step.getStructTypeOrNull();
+    auto *index = dyn_cast<ConstantInt>(step.getOperand());
+    if (entered && index) {
+      record = entered;
+      offset = dataLayout.getStructLayout(entered)->getElementOffset(index->getZExtValue());
+    }
+  }
+  if (!record || !record->hasName() || !gep.getResultElementType()->isPointerTy())
+    return 0;
+  return members.try_emplace({record, offset}, members.size() + 1).first->second;
+}
 
 void ModuleLowering::write(Bytes &out) {
   // Variables as records beside the instructions, not as calls between them.
@@ -43,6 +69,12 @@ void ModuleLowering::write(Bytes &out) {
   out.text(source);
   debug.writeFilesLocationsScopes(out);
   out.append(types);
+  out.number(members.size());
+  for (auto &[member, id] : members) {
+    out.text(recordName(*member.first));
+    out.number(dataLayout.getTypeAllocSize(member.first));
+    out.number(member.second);
+  }
   out.append(symbolBytes);
   out.append(globals);
   out.append(functions);

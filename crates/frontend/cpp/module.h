@@ -3,7 +3,9 @@
 #pragma once
 
 #include "debug_info.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 
 namespace caulk {
@@ -41,6 +43,8 @@ public:
   MachineTy ty(llvm::Type *type) const;
   void writeTy(Bytes &out, llvm::Type *type) const;
   void gap(llvm::StringRef function, llvm::StringRef what);
+  /// The number of the pointer member of a named struct that the instruction leads to, plus 1; 0 if it is none.
+  uint64_t member(const llvm::GetElementPtrInst &gep);
 
   DebugInfo debug;
 
@@ -57,6 +61,8 @@ private:
   const llvm::DataLayout &dataLayout;
   llvm::DenseMap<const llvm::GlobalValue *, uint32_t> symbolIds;
   std::vector<const llvm::GlobalValue *> symbols;
+  /// Pointer members by struct and offset.
+  llvm::MapVector<std::pair<llvm::StructType *, uint64_t>, uint64_t> members;
   Bytes gaps;
   uint64_t gapCount = 0;
 };

@@ -22,7 +22,7 @@ mod visit;
 
 pub use program::{ExternId, FuncId, GlobalId, LinkUnit, LinkUnitId, Program, Target, UnitId};
 pub use text::{TextError, parse_unit, print_function, print_unit};
-pub use types::{DebugType, Field, Ty, TypeId, TypeKind};
+pub use types::{DebugType, Field, Member, MemberId, Ty, TypeId, TypeKind};
 pub use unit::{
     BinOp, Block, BlockId, Call, Callee, Case, CastOp, CmpOp, FileId, Function, FunctionAttrs, Global, GlobalRef, Init,
     InitValue, Inst, InstId, Linkage, Loc, LocId, LocalFuncId, Op, ParamAttrs, Scope, ScopeId, Symbol, SymbolId,

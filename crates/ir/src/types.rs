@@ -49,6 +49,23 @@ pub enum TypeKind {
     Other,
 }
 
+define_id!(
+    /// A pointer in a struct that some instruction takes the address of.
+    MemberId,
+    "mem"
+);
+
+/// A pointer in a struct, by the innermost struct that has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Member {
+    /// `node` of `struct node`; a typedef's name for a struct without one.
+    pub record: String,
+    /// Of the struct, in bytes: namesakes are told apart by it.
+    pub size: u64,
+    /// In bytes from the struct's start.
+    pub offset: u64,
+}
+
 /// A member of a struct or union.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {

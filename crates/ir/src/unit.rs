@@ -4,7 +4,7 @@ use caulk_base::{IdVec, define_id};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::types::{DebugType, Ty, TypeId};
+use crate::types::{DebugType, Member, MemberId, Ty, TypeId};
 
 define_id!(
     /// A source file, within one unit.
@@ -67,6 +67,7 @@ pub struct Unit {
     pub locs: IdVec<LocId, Loc>,
     pub scopes: IdVec<ScopeId, Scope>,
     pub types: IdVec<TypeId, DebugType>,
+    pub members: IdVec<MemberId, Member>,
     pub symbols: IdVec<SymbolId, Symbol>,
     pub functions: IdVec<LocalFuncId, Function>,
     pub globals: IdVec<GlobalRef, Global>,
@@ -283,6 +284,8 @@ pub enum Op {
         base: ValueId,
         bytes: i64,
         indices: SmallVec<[(ValueId, i64); 1]>,
+        /// The pointer member of a struct that this is the address of.
+        member: Option<MemberId>,
     },
     Cmp {
         op: CmpOp,

@@ -246,6 +246,9 @@ impl Checker<'_> {
                     self.exists(&function.blocks, *block, &id);
                 }
             }
+            Op::Offset { member: Some(member), .. } => {
+                self.exists(&self.unit.members, *member, &id);
+            }
             Op::Alloca { var: Some(var), .. } | Op::Bind { var, .. } => {
                 self.exists(&function.vars, *var, &id);
             }

@@ -140,6 +140,10 @@ impl Identities {
                     }
                     _ => body.put(&inst.op),
                 },
+                // Members are numbered by unit; what depends on them is a question of its own.
+                Op::Offset { base, bytes, indices, member } => {
+                    body.put(&("offset", base, bytes, indices, member.is_some()));
+                }
                 op => body.put(op),
             }
         }

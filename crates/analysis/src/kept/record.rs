@@ -43,6 +43,7 @@ enum Asked {
     Never(u32),
     Earlier(u32),
     Variadic(u32),
+    Null(u32),
     Indirect(u32),
 }
 
@@ -275,6 +276,7 @@ fn stored(question: Question, names: &mut Names<'_>) -> Asked {
         Question::Never(id) => Asked::Never(names.place(ids.functions[id])),
         Question::Earlier(id) => Asked::Earlier(names.place(ids.functions[id])),
         Question::Variadic(id) => Asked::Variadic(names.place(ids.functions[id])),
+        Question::Null(inst) => Asked::Null(inst.0),
         Question::Indirect(inst) => Asked::Indirect(inst.0),
     }
 }
@@ -295,6 +297,7 @@ fn asked_again(question: Asked, meanings: &Meanings) -> Option<Question> {
         Asked::Never(at) => Question::Never(function(at)?),
         Asked::Earlier(at) => Question::Earlier(function(at)?),
         Asked::Variadic(at) => Question::Variadic(function(at)?),
+        Asked::Null(inst) => Question::Null(InstId::new(inst as usize)),
         Asked::Indirect(inst) => Question::Indirect(InstId::new(inst as usize)),
     })
 }

@@ -268,7 +268,7 @@ impl<'a> Slice<'a> {
                     return Some((Root::Symbol(symbol), steps));
                 }
                 ValueKind::Inst(inst) => match &self.function.insts[inst].op {
-                    Op::Offset { base, bytes, indices } => {
+                    Op::Offset { base, bytes, indices, .. } => {
                         let last = steps.last_mut()?;
                         *last = if indices.is_empty() { last.saturating_add(*bytes) } else { SOMEWHERE };
                         value = *base;

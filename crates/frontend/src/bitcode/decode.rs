@@ -7,8 +7,8 @@
 use caulk_base::Id;
 use caulk_ir::{
     Block, DebugType, Field, FileId, Function, FunctionAttrs, Global, GlobalRef, Init, InitValue, InstId, Linkage, Loc,
-    LocId, LocalFuncId, ParamAttrs, Scope, ScopeId, Symbol, SymbolId, SymbolKind, Ty, TypeId, TypeKind, Unit, Value,
-    ValueKind, Variable,
+    LocId, LocalFuncId, Member, ParamAttrs, Scope, ScopeId, Symbol, SymbolId, SymbolKind, Ty, TypeId, TypeKind, Unit,
+    Value, ValueKind, Variable,
 };
 
 use super::reader::{Reader, Result};
@@ -16,7 +16,7 @@ use super::reader::{Reader, Result};
 mod op;
 
 /// The buffer's first bytes; the last of them changes with every change of the format, on both sides.
-pub const MAGIC: &[u8; 8] = b"CAULKIR\x01";
+pub const MAGIC: &[u8; 8] = b"CAULKIR\x02";
 
 pub fn unit(bytes: &[u8]) -> Result<Unit> {
     let mut reader = Reader::new(bytes);
@@ -35,8 +35,15 @@ pub fn unit(bytes: &[u8]) -> Result<Unit> {
     }
     locs.shrink_to_fit();
     let types = types(r)?;
+    let members: Vec<Member> = r.list(|r| Ok(Member { record: r.text()?, size: r.number()?, offset: r.number()? }))?;
     let symbols = symbols(r)?;
-    let sizes = Sizes { locs: locs.len(), scopes: scopes.len(), types: types.len(), symbols: symbols.len() };
+    let sizes = Sizes {
+        locs: locs.len(),
+        scopes: scopes.len(),
+        types: types.len(),
+        members: members.len(),
+        symbols: symbols.len(),
+    };
     let globals: Vec<Global> = r.list(|r| global(r, &sizes))?;
     let functions: Vec<Function> = r.list(|r| function(r, &sizes, &symbols))?;
     let gaps = r.list(|r| Ok((r.text()?, r.text()?)))?;
@@ -57,6 +64,7 @@ pub fn unit(bytes: &[u8]) -> Result<Unit> {
         locs: locs.into(),
         scopes: scopes.into(),
         types: types.into(),
+        members: members.into(),
         symbols: symbols.into(),
         functions: functions.into(),
         globals: globals.into(),
@@ -69,6 +77,7 @@ struct Sizes {
     locs: usize,
     scopes: usize,
     types: usize,
+    members: usize,
     symbols: usize,
 }
 

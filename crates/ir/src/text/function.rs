@@ -7,8 +7,8 @@ use super::lex::{Cursor, Line, Token, id_number};
 use super::names::{self, meaning};
 use super::parse::{Tables, function_attr, param_attrs, take_linkage, ty};
 use crate::{
-    Block, BlockId, Call, Callee, Case, Function, FunctionAttrs, Inst, InstId, LocId, Op, ScopeId, Ty, TypeId, Value,
-    ValueId, ValueKind, VarId, Variable,
+    Block, BlockId, Call, Callee, Case, Function, FunctionAttrs, Inst, InstId, LocId, MemberId, Op, ScopeId, Ty,
+    TypeId, Value, ValueId, ValueKind, VarId, Variable,
 };
 
 type Result<T> = std::result::Result<T, TextError>;
@@ -365,7 +365,8 @@ impl Parser<'_> {
                 indices.push((index, c.number()?));
             }
         }
-        Ok(Op::Offset { base, bytes, indices: indices.into() })
+        let member = if c.take_word("of") { Some(MemberId(c.id("mem")?)) } else { None };
+        Ok(Op::Offset { base, bytes, indices: indices.into(), member })
     }
 
     fn phi(&mut self, c: &mut Cursor) -> Result<Op> {

@@ -9,7 +9,7 @@ use super::names::{self, meaning};
 use crate::verify::verify;
 use crate::{
     DebugType, Field, FileId, FunctionAttrs, Global, GlobalRef, Init, InitValue, Linkage, Loc, LocId, LocalFuncId,
-    ParamAttrs, Scope, ScopeId, Symbol, SymbolId, SymbolKind, Ty, TypeId, TypeKind, Unit,
+    Member, ParamAttrs, Scope, ScopeId, Symbol, SymbolId, SymbolKind, Ty, TypeId, TypeKind, Unit,
 };
 
 type Result<T> = std::result::Result<T, TextError>;
@@ -96,6 +96,9 @@ impl Tables {
                 in_macro: c.take_word("macro"),
                 at_return: c.take_word("return"),
             });
+        } else if let Some(id) = c.take_id("mem") {
+            in_order(&c, id, unit.members.len())?;
+            unit.members.push(Member { record: c.text()?, size: c.number()?, offset: c.number()? });
         } else if let Some(id) = c.take_id("ty") {
             in_order(&c, id, unit.types.len())?;
             let ty = debug_type(&mut c)?;

@@ -80,6 +80,9 @@ impl<'a> Printer<'a> {
             put!(self, "{id} {} {}", quoted(&ty.name), ty.size);
             self.type_kind(&ty.kind);
         }
+        for (id, member) in unit.members.iter_ids() {
+            put!(self, "{id} {} {} {}\n", quoted(&member.record), member.size, member.offset);
+        }
         for id in unit.symbols.ids() {
             self.symbol_line(id);
         }
@@ -323,12 +326,12 @@ impl Operands<'_, '_> {
             }
             Op::Load { ptr } => format!("load {ty} {}", v(ptr)),
             Op::Store { ptr, value } => format!("store {} to {}", v(value), v(ptr)),
-            Op::Offset { base, bytes, indices } => {
+            Op::Offset { base, bytes, indices, member } => {
                 let mut text = format!("offset {} + {bytes}", v(base));
                 for (index, scale) in indices {
                     let _ = write!(text, " + {} * {scale}", v(index));
                 }
-                text
+                text + &prefixed(" of ", *member)
             }
             Op::Cmp { op, a, b } => format!("cmp {} {}, {}", word(&names::CMP, op), v(a), v(b)),
             Op::Bin { op, a, b } => format!("{} {ty} {}, {}", word(&names::BIN, op), v(a), v(b)),

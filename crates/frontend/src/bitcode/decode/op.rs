@@ -1,7 +1,7 @@
 //! Instructions of the flat buffer; the C++ half is `cpp/instructions.cpp` and
 //! `cpp/calls.cpp`.
 
-use caulk_ir::{BinOp, BlockId, Call, Callee, Case, CastOp, CmpOp, Inst, LocId, Op, ValueId, VarId};
+use caulk_ir::{BinOp, BlockId, Call, Callee, Case, CastOp, CmpOp, Inst, LocId, MemberId, Op, ValueId, VarId};
 
 use super::Body;
 use crate::bitcode::reader::{Reader, Result};
@@ -70,6 +70,7 @@ fn op(r: &mut Reader, body: &Body, tag: u8) -> Result<Op> {
             base: body.value(r)?,
             bytes: r.signed()?,
             indices: r.list(|r| Ok((body.value(r)?, r.signed()?)))?,
+            member: r.optional(body.sizes.members)?.map(MemberId),
         },
         4 => Op::Cmp { op: one_of(r, &CMP)?, a: body.value(r)?, b: body.value(r)? },
         5 => Op::Bin { op: one_of(r, &BIN)?, a: body.value(r)?, b: body.value(r)? },

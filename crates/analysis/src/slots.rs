@@ -1,0 +1,271 @@
+//! Where the addresses of functions are kept, and what a pointer read from there may mean.
+//!
+//!     static const struct ops file_ops = { .open = file_open, .copy = NULL };
+//!     struct ops { .open at 0; .copy at 8 }         ops+0 holds `file_open`, ops+8 holds nothing
+//!
+//! A pointer read from a member of a struct means a function that was put into this member of such a struct. What is
+//! read from elsewhere (a union, an array, memory without a type) means one that was put at the same offset of
+//! something, with a matching signature. That keeps operation tables apart without a points-to set for every variable.
+//!
+//! A member of a table of functions into which nobody ever puts anything is null.
+//!
+//! # Known imprecision
+//! - Different structs of one name and size are mixed.
+//! - A struct that is written as one type and read as another does not agree with itself.
+
+use caulk_base::{FxHashMap, FxHashSet};
+use caulk_ir::{
+    FuncId, Function, InitValue, InstId, Op, Program, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind,
+};
+
+use crate::callgraph::MAX_TARGETS;
+use crate::cfg::for_each_operand;
+
+/// A struct by name and size.
+type Record<'p> = (&'p str, u64);
+/// A member by its struct and offset.
+type Key<'p> = (Record<'p>, u64);
+
+/// Where the addresses of functions were seen.
+#[derive(Default)]
+pub struct Slots<'p> {
+    by_member: FxHashMap<Key<'p>, FxHashSet<FuncId>>,
+    /// Members that get values of which it is not known what they are.
+    open: FxHashSet<Key<'p>>,
+    /// Structs that some variable fills with functions.
+    tables: FxHashSet<Record<'p>>,
+    by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
+    /// Passed on, returned or chosen between: they may be put anywhere.
+    loose: FxHashSet<FuncId>,
+    anywhere: FxHashSet<FuncId>,
+}
+
+impl<'p> Slots<'p> {
+    pub fn of(program: &'p Program) -> Self {
+        let mut slots = Self::default();
+        for global in program.globals.ids() {
+            let (unit, _) = program.globals[global];
+            let definition = program.global(global);
+            let element = element_size(&program.units[unit], definition.ty);
+            for init in &definition.init {
+                let key = member_at(&program.units[unit], definition.ty, init.offset);
+                if let InitValue::Address(symbol, _) = init.value
+                    && let Target::Functions(all) = program.target(unit, symbol)
+                {
+                    let at = if element > 0 { init.offset % element } else { init.offset };
+                    slots.put(key, at as i64, all);
+                    slots.tables.extend(key.map(|key| key.0));
+                } else {
+                    slots.open.extend(key);
+                }
+            }
+        }
+        for id in program.functions.ids() {
+            slots.collect(program, program.unit_of(id), program.function(id));
+        }
+        slots.anywhere.extend(&slots.loose);
+        slots
+    }
+
+    fn put(&mut self, key: Option<Key<'p>>, at: i64, all: &[FuncId]) {
+        if let Some(key) = key {
+            self.by_member.entry(key).or_default().extend(all);
+        }
+        self.by_offset.entry(at).or_default().extend(all);
+        self.anywhere.extend(all);
+    }
+
+    fn collect(&mut self, program: &'p Program, unit: UnitId, function: &'p Function) {
+        for inst in function.insts.iter() {
+            match &inst.op {
+                Op::Load { .. } => continue,
+                Op::Store { ptr, value } => {
+                    let key = member_of(program, unit, function, *ptr);
+                    let all = functions_of(program, unit, function, *value);
+                    let stored = function.values[*value];
+                    if !all.is_empty() {
+                        self.put(key, offset_of(function, *ptr), all);
+                    } else if !matches!(stored.kind, ValueKind::Null | ValueKind::Zero) {
+                        self.open.extend(key);
+                    }
+                    // The address of the place itself may be stored, too.
+                    self.open.extend(member_of(program, unit, function, *value));
+                    continue;
+                }
+                Op::Call(call) => {
+                    for &arg in &call.args {
+                        self.loose.extend(functions_of(program, unit, function, arg));
+                    }
+                }
+                Op::Phi { incoming } => {
+                    for &(_, value) in incoming {
+                        self.loose.extend(functions_of(program, unit, function, value));
+                    }
+                }
+                Op::Select { a, b, .. } => {
+                    self.loose.extend(functions_of(program, unit, function, *a));
+                    self.loose.extend(functions_of(program, unit, function, *b));
+                }
+                Op::Return { value: Some(value) } => self.loose.extend(functions_of(program, unit, function, *value)),
+                _ => {}
+            }
+            // Whoever has the address of a member may write it.
+            for_each_operand(&inst.op, |value| {
+                if let ValueKind::Inst(_) = function.values[value].kind {
+                    self.open.extend(member_of(program, unit, function, value));
+                }
+            });
+        }
+    }
+
+    /// The functions that a call through `value` may mean; `None`: nobody knows, or too many.
+    pub fn resolve(
+        &self,
+        program: &'p Program,
+        unit: UnitId,
+        function: &'p Function,
+        value: ValueId,
+        args: usize,
+        result: Option<Ty>,
+    ) -> Option<Vec<FuncId>> {
+        let direct = functions_of(program, unit, function, value);
+        if !direct.is_empty() {
+            return Some(direct.to_vec());
+        }
+        let fitting = |all: &FxHashSet<FuncId>| -> Vec<FuncId> {
+            all.iter().copied().filter(|id| fits(program.function(*id), args, result)).collect()
+        };
+        let from = match function.values[value].kind {
+            ValueKind::Inst(inst) => match &function.insts[inst].op {
+                Op::Load { ptr } => Some(*ptr),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut found = match from {
+            Some(ptr) => {
+                let key = member_of(program, unit, function, ptr);
+                let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
+                if found.is_empty() && !key.is_some_and(|key| self.open.contains(&key)) {
+                    found = self.by_offset.get(&offset_of(function, ptr)).map(fitting).unwrap_or_default();
+                }
+                // Nothing was put at this place by name: only what is handed around can be there.
+                if found.is_empty() { fitting(&self.loose) } else { found }
+            }
+            None => fitting(&self.anywhere),
+        };
+        if found.is_empty() || found.len() > MAX_TARGETS {
+            return None;
+        }
+        found.sort_unstable();
+        Some(found)
+    }
+
+    /// Loads of a function that read null for sure.
+    pub fn nulls(&self, program: &'p Program, unit: UnitId, function: &'p Function) -> Vec<InstId> {
+        let reads = function.insts.iter_ids().filter_map(|(id, inst)| match &inst.op {
+            Op::Load { ptr } => match function.values[*ptr].kind {
+                ValueKind::Inst(_) => member_of(program, unit, function, *ptr).map(|key| (id, key)),
+                _ => None,
+            },
+            _ => None,
+        });
+        reads
+            .filter(|(_, key)| {
+                self.tables.contains(&key.0) && !self.open.contains(key) && !self.by_member.contains_key(key)
+            })
+            .map(|(id, _)| id)
+            .collect()
+    }
+}
+
+fn fits(function: &Function, args: usize, result: Option<Ty>) -> bool {
+    let params = function.param_count as usize;
+    let (void, pointer) = (matches!(function.ret, Ty::Void), matches!(function.ret, Ty::Ptr));
+    let shape = params == args || (function.variadic && args >= params);
+    shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))
+}
+
+fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> &'p [FuncId] {
+    if let ValueKind::Address(symbol, _) = function.values[value].kind
+        && let Target::Functions(all) = program.target(unit, symbol)
+    {
+        return all;
+    }
+    &[]
+}
+
+/// The member whose address a value is.
+fn member_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> Option<Key<'p>> {
+    match function.values[value].kind {
+        ValueKind::Inst(inst) => match &function.insts[inst].op {
+            Op::Offset { member: Some(member), .. } => {
+                let member = &program.units[unit].members[*member];
+                Some(((member.record.as_str(), member.size), member.offset))
+            }
+            _ => None,
+        },
+        ValueKind::Address(symbol, offset) => match program.target(unit, symbol) {
+            Target::Globals(all) => {
+                let &first = all.first()?;
+                let (unit, _) = program.globals[first];
+                member_at(&program.units[unit], program.global(first).ty, u64::try_from(offset).ok()?)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The pointer member at an offset of a variable, by the innermost struct.
+fn member_at(unit: &Unit, ty: Option<TypeId>, offset: u64) -> Option<Key<'_>> {
+    let (mut at, mut offset, mut alias) = (ty, offset, "");
+    let mut key = None;
+    // Types nest; the limit is for damaged ones.
+    for _ in 0..64 {
+        let known = unit.types.get(at?)?;
+        match &known.kind {
+            TypeKind::Typedef(inner) => (at, alias) = (*inner, known.name.as_str()),
+            TypeKind::Const(inner) | TypeKind::Qualified(inner) => at = *inner,
+            TypeKind::Array(element) => {
+                let size = unit.types.get((*element)?)?.size;
+                offset = offset.checked_rem(size)?;
+                at = *element;
+            }
+            TypeKind::Struct(fields) => {
+                let field = fields.iter().rev().find(|field| field.offset <= offset)?;
+                let name = if known.name.is_empty() { alias } else { known.name.as_str() };
+                key = Some(((name, known.size), offset));
+                (at, offset, alias) = (field.ty, offset - field.offset, "");
+            }
+            TypeKind::Pointer(_) if offset == 0 => return key,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The size of an array's element, so that every row of a table counts as one.
+fn element_size(unit: &Unit, ty: Option<TypeId>) -> u64 {
+    let mut at = ty;
+    for _ in 0..16 {
+        let Some(known) = at.and_then(|ty| unit.types.get(ty)) else { return 0 };
+        match &known.kind {
+            TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => at = *inner,
+            TypeKind::Array(Some(element)) => return unit.types.get(*element).map_or(0, |element| element.size),
+            _ => return 0,
+        }
+    }
+    0
+}
+
+fn offset_of(function: &Function, ptr: ValueId) -> i64 {
+    match function.values[ptr].kind {
+        ValueKind::Inst(inst) => match &function.insts[inst].op {
+            Op::Offset { bytes, .. } => *bytes,
+            _ => 0,
+        },
+        ValueKind::Address(_, off) => off,
+        _ => 0,
+    }
+}
