@@ -615,7 +615,8 @@ impl Engine<'_> {
 
 /// Does an outcome depend on something about the inputs that is not so in the others, beside that pointers are valid?
 fn is_foreseeable(outcome: &Outcome, others: &[&Outcome]) -> bool {
-    let ranges = outcome.ranges.iter().filter(|(_, lo, hi, not)| (*lo, *hi, not.as_slice()) != (i64::MIN, i64::MAX, &[0]));
+    let ranges =
+        outcome.ranges.iter().filter(|(_, lo, hi, not)| (*lo, *hi, not.as_slice()) != (i64::MIN, i64::MAX, &[0]));
     ranges.into_iter().any(|range| others.iter().any(|other| !other.ranges.contains(range)))
         || outcome.atoms.iter().any(|atom| others.iter().any(|other| !other.atoms.contains(atom)))
         || outcome.clauses.iter().any(|clause| others.iter().any(|other| !other.clauses.contains(clause)))

@@ -15,7 +15,8 @@
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{
-    FuncId, Function, InitValue, InstId, Op, Program, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind,
+    FuncId, Function, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId,
+    ValueKind,
 };
 
 use crate::callgraph::MAX_TARGETS;
@@ -30,6 +31,8 @@ type Key<'p> = (Record<'p>, u64);
 #[derive(Default)]
 pub struct Slots<'p> {
     by_member: FxHashMap<Key<'p>, FxHashSet<FuncId>>,
+    /// Members that get functions of a library.
+    foreign: FxHashSet<Key<'p>>,
     /// Members that get values of which it is not known what they are.
     open: FxHashSet<Key<'p>>,
     /// Structs that some variable fills with functions.
@@ -57,6 +60,7 @@ impl<'p> Slots<'p> {
                     slots.tables.extend(key.map(|key| key.0));
                 } else {
                     slots.open.extend(key);
+                    slots.foreign.extend(key.filter(|_| is_foreign(program, unit, &init.value)));
                 }
             }
         }
@@ -83,6 +87,10 @@ impl<'p> Slots<'p> {
                     let key = member_of(program, unit, function, *ptr);
                     let all = functions_of(program, unit, function, *value);
                     let stored = function.values[*value];
+                    if let ValueKind::Address(symbol, offset) = stored.kind {
+                        let stored = InitValue::Address(symbol, offset);
+                        self.foreign.extend(key.filter(|_| is_foreign(program, unit, &stored)));
+                    }
                     if !all.is_empty() {
                         self.put(key, offset_of(function, *ptr), all);
                     } else if !matches!(stored.kind, ValueKind::Null | ValueKind::Zero) {
@@ -145,6 +153,9 @@ impl<'p> Slots<'p> {
         let mut found = match from {
             Some(ptr) => {
                 let key = member_of(program, unit, function, ptr);
+                if key.is_some_and(|key| self.foreign.contains(&key)) {
+                    return None;
+                }
                 let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
                 if found.is_empty() && !key.is_some_and(|key| self.open.contains(&key)) {
                     found = self.by_offset.get(&offset_of(function, ptr)).map(fitting).unwrap_or_default();
@@ -184,6 +195,13 @@ fn fits(function: &Function, args: usize, result: Option<Ty>) -> bool {
     let (void, pointer) = (matches!(function.ret, Ty::Void), matches!(function.ret, Ty::Ptr));
     let shape = params == args || (function.variadic && args >= params);
     shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))
+}
+
+/// The address of a function without a body.
+fn is_foreign(program: &Program, unit: UnitId, value: &InitValue) -> bool {
+    matches!(value, InitValue::Address(symbol, _)
+        if matches!(program.units[unit].symbols[*symbol].kind, SymbolKind::DeclaredFunction(_))
+            && matches!(program.target(unit, *symbol), Target::Extern(_)))
 }
 
 fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> &'p [FuncId] {
