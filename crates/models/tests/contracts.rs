@@ -80,6 +80,10 @@ fn other_resources() {
     contract("sqlite3_close: on success releases database connection at argument 0; not 0 on failure");
     contract("deflateEnd: releases compression stream at argument 0");
     contract("SSL_CTX_up_ref: counts one more reference to SSL_CTX at argument 0");
+    contract("SSL_CONF_CTX_new: allocates SSL configuration context; 0 or null on failure");
+    contract("SSL_CONF_CTX_free: releases SSL configuration context at argument 0");
+    contract("RSA_meth_dup: allocates RSA method; 0 or null on failure");
+    contract("EC_KEY_METHOD_free: releases EC key method at argument 0");
     contract("g_clear_error: releases GError at *argument 0; sets *argument 0 to null");
     contract(
         "g_file_get_contents: allocates memory at *argument 1; on failure allocates GError at *argument 3; \
