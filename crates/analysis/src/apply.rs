@@ -5,16 +5,17 @@
 //!                              // outcome 1: returns 0, q->head = obj, obj->s = s
 
 use caulk_base::Id;
-use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId};
+use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty};
 
 use crate::clauses::{Clause, Literal};
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::State;
 use crate::summary::{Outcome, Summary};
-use crate::term::{Off, Term, TermId, ZERO};
+use crate::term::{Term, TermId, ZERO};
 use crate::trace::Event;
 use crate::widen;
 
@@ -73,26 +74,40 @@ impl Engine<'_> {
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
+        let mut absurd: Vec<usize> = Vec::new();
         for (number, outcome) in summary.outcomes.iter().enumerate() {
             if ignored && many && tells_of_another(summary, outcome) {
                 continue;
             }
-            let mut next = state.clone();
-            if many {
-                next.record(Event::Outcome { inst: id, outcome: number as u32 });
+            let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
+            if many && self.is_absurd(&state, outcome, &mut translation) {
+                absurd.push(number);
+                continue;
             }
-            let version = state.version;
-            let mut translation = Translation {
-                summary,
-                callee,
-                args: args.clone(),
-                terms: vec![None; summary.terms.len()],
-                site: id,
-                pure,
-                version,
-            };
+            let next = self.ending_in(&state, number, many, id);
             if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
                 states.push((outcome, next));
+            }
+        }
+        if states.is_empty() {
+            for number in absurd {
+                let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
+                let (next, outcome) = (self.ending_in(&state, number, many, id), &summary.outcomes[number]);
+                if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
+                    states.push((outcome, next));
+                }
+            }
+        }
+        let untested = inst
+            .result
+            .is_some_and(|result| self.function.values[result].ty == Ty::Ptr && !self.tested.contains(&result));
+        if untested && !ignored {
+            // Whoever uses a pointer as it comes knows that it is not null, unless memory runs out.
+            let is_null = |outcome: &Outcome| {
+                !outcome.starved && outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0))
+            };
+            if states.iter().any(|(outcome, _)| !is_null(outcome)) {
+                states.retain(|(outcome, _)| !is_null(outcome));
             }
         }
         if ignored || inst.result.is_none() {
@@ -100,6 +115,30 @@ impl Engine<'_> {
             self.trust_taking(&mut states, &args, ignored);
         }
         states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next }).collect()
+    }
+
+    fn ending_in(&self, state: &State, number: usize, many: bool, id: InstId) -> State {
+        let mut next = state.clone();
+        if many {
+            next.record(Event::Outcome { inst: id, outcome: number as u32 });
+        }
+        next
+    }
+
+    /// Would the outcome release the middle of a block, or what is none? Where there is another one, a condition that tells them apart was
+    /// lost: `if (o->encoding == RAW) free(o->ptr); free(o);` of an `o` that holds its text.
+    fn is_absurd(&mut self, before: &State, outcome: &Outcome, translation: &mut Translation<'_>) -> bool {
+        outcome.objs.iter().any(|(obj, known)| {
+            known.status == Status::FREED
+                && self.input_pointer(before, translation, *obj).is_some_and(|ptr| {
+                    let block = self.terms.ptr_add(ptr, known.freed_off);
+                    self.terms.pointee(block).is_some_and(|(target, off)| match self.terms.object(target) {
+                        Object::Heap { .. } => matches!(off, Off::At(at) if at != 0),
+                        Object::Stack(_) | Object::Global(_) => true,
+                        _ => false,
+                    })
+                })
+        })
     }
 
     /// Is the callee part of the recursion that is being analysed?
@@ -311,6 +350,10 @@ impl Engine<'_> {
             self.drain(&mut state, &args, &released, id);
         }
         for (ptr, known) in inputs {
+            let inline = self.models.families[known.family].is_inline;
+            if inline && known.status == Status::FREED && !self.holds_inline(&state, ptr) {
+                continue;
+            }
             if known.status == Status::FREED {
                 // A destructor that calls itself for what its argument leads to goes through the whole structure.
                 self.drained |= self.is_recursive(translation.callee);
@@ -350,12 +393,7 @@ impl Engine<'_> {
                 self.escape(&mut state, term);
                 continue;
             };
-            let off = match (at, off) {
-                (Off::At(a), Off::At(b)) => Off::At(a.saturating_add(b)),
-                (Off::At(a), Off::Elem(index, b)) => Off::Elem(index, a.saturating_add(b)),
-                (Off::Elem(index, a), Off::At(b)) => Off::Elem(index, a.saturating_add(b)),
-                _ => Off::Some,
-            };
+            let off = at.plus(off);
             if computed {
                 self.note_counter(obj, off, id);
             }
@@ -591,12 +629,7 @@ impl Engine<'_> {
     /// What lies at an offset from a pointer in the state before the call.
     fn read(&mut self, before: &State, base: TermId, off: Off) -> TermId {
         let Some((obj, at)) = self.terms.pointee(base) else { return ZERO };
-        let off = match (at, off) {
-            (Off::At(a), Off::At(b)) => Off::At(a.saturating_add(b)),
-            (Off::At(a), Off::Elem(index, b)) => Off::Elem(index, a.saturating_add(b)),
-            (Off::Elem(index, a), Off::At(b)) => Off::Elem(index, a.saturating_add(b)),
-            _ => Off::Some,
-        };
+        let off = at.plus(off);
         if let Ok(at) = before.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
             return before.cells[at].1.term;
         }
@@ -632,7 +665,11 @@ fn tells_of_another(summary: &Summary, outcome: &Outcome) -> bool {
     other && outcome.writes.is_empty() && summary.outcomes.iter().any(|one| null(one) && !one.writes.is_empty())
 }
 
-impl Translation<'_> {
+impl<'s> Translation<'s> {
+    fn new(summary: &'s Summary, callee: FuncId, args: &[TermId], site: InstId, pure: bool, version: u32) -> Self {
+        Self { summary, callee, args: args.to_vec(), terms: vec![None; summary.terms.len()], site, pure, version }
+    }
+
     /// Is the term the address of an object the callee made?
     fn is_fresh(&self, id: TermId) -> bool {
         match self.summary.terms[id.index()] {

@@ -6,9 +6,10 @@ use caulk_models::FamilyId;
 use crate::engine::Engine;
 use crate::incident::{IncidentKind, Loss, Use};
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::{INLINE_PLACES, Off};
 use crate::state::{State, put};
 use crate::summary::SiteFact;
-use crate::term::{Off, Term, TermId};
+use crate::term::{Term, TermId};
 use crate::trace::Event;
 
 impl Engine<'_> {
@@ -101,6 +102,8 @@ impl Engine<'_> {
         all: &[FuncId],
     ) -> Vec<State> {
         self.suspect_dangling(&state, id, args);
+        let returning: Vec<FuncId> = all.iter().copied().filter(|&one| !self.knowledge.never_returns(one)).collect();
+        let all = returning.as_slice();
         if let [one] = all {
             return match self.knowledge.summary(*one) {
                 Some(summary) if summary.degraded && summary.outcomes.is_empty() => {
@@ -300,9 +303,24 @@ impl Engine<'_> {
         }
     }
 
-    /// The hidden cell by which a struct holds a resource of an inline family.
+    /// The hidden cell by which a struct holds a resource of an inline family: one for the whole struct, wherever in it
+    /// the resource lies.
     pub(crate) fn inline_place(family: FamilyId) -> Off {
-        Off::At(i64::MIN / 2 + i64::from(family.0))
+        Off::At(INLINE_PLACES + i64::from(family.0))
+    }
+
+    /// Is there a resource in a hidden cell? In what a caller gave, one may be, until it was released.
+    pub(crate) fn holds_inline(&mut self, state: &State, held: TermId) -> bool {
+        if !self.terms.mentions(held).is_empty() {
+            return true;
+        }
+        match *self.terms.get(held) {
+            Term::Content { obj, epoch: 0, .. } if !matches!(self.terms.object(obj), Object::Stack(_)) => {
+                let inner = self.terms.intern_object(Object::Deref(held));
+                state.obj(inner).is_none_or(|known| known.status == Status::LIVE)
+            }
+            _ => false,
+        }
     }
 
     pub(crate) fn set_cell(&mut self, state: &mut State, ptr: TermId, term: TermId, size: u64, id: InstId) {

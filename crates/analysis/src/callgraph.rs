@@ -27,7 +27,8 @@ pub struct CallGraph {
     pub level_of: IdVec<FuncId, u32>,
 }
 
-pub fn build(program: &Program) -> CallGraph {
+/// Who calls a function that never comes back need not know what it does: `never` stays out of the order.
+pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
     let slots = Slots::of(program);
     let mut graph = CallGraph { callees: IdVec::filled(program.functions.len(), Vec::new()), ..CallGraph::default() };
     for id in program.functions.ids() {
@@ -54,12 +55,13 @@ pub fn build(program: &Program) -> CallGraph {
                 Callee::Intrinsic(_) | Callee::Asm(_) => {}
             }
         }
+        callees.retain(|callee| !never[*callee]);
         callees.sort_unstable();
         callees.dedup();
         graph.callees[id] = callees;
         graph.nulls.extend(slots.nulls(program, unit, function).into_iter().map(|inst| (id, inst)));
     }
-    add_indirect(&mut graph);
+    add_indirect(&mut graph, never);
     graph.levels = levels(&graph.callees);
     graph.level_of = IdVec::filled(program.functions.len(), 0);
     for (level, components) in graph.levels.iter().enumerate() {
@@ -73,9 +75,10 @@ pub fn build(program: &Program) -> CallGraph {
 /// More functions than this in one recursion and its calls through pointers do not order it.
 const MAX_RECURSION: usize = 16;
 
-fn add_indirect(graph: &mut CallGraph) {
+fn add_indirect(graph: &mut CallGraph, never: &IdVec<FuncId, bool>) {
     let mut calls: Vec<(FuncId, FuncId)> =
         graph.indirect.iter().flat_map(|((from, _), targets)| targets.iter().map(|&to| (*from, to))).collect();
+    calls.retain(|(_, to)| !never[*to]);
     calls.sort_unstable();
     calls.dedup();
     let mut all = graph.callees.clone();
@@ -142,7 +145,7 @@ fn levels(callees: &IdVec<FuncId, Vec<FuncId>>) -> Vec<Vec<Vec<FuncId>>> {
                         break;
                     }
                 }
-                members.sort_unstable();
+                // The last to be found first: callees before callers, as far as a recursion has an order.
                 components.push(members);
             }
             if let Some(&(parent, _)) = work.last() {

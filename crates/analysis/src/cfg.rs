@@ -1,8 +1,8 @@
 //! The order in which a function's blocks are visited, its loop heads, and which
 //! values are still needed at each block's start.
 
-use caulk_base::{FxHashMap, Id, IdVec};
-use caulk_ir::{BlockId, Callee, Function, InstId, Op, ValueId, ValueKind};
+use caulk_base::{FxHashMap, FxHashSet, Id, IdVec};
+use caulk_ir::{BlockId, Callee, Function, InstId, Op, Ty, ValueId, ValueKind};
 
 pub struct Cfg {
     /// Position of each block in reverse post-order.
@@ -40,6 +40,41 @@ impl Cfg {
     pub fn is_live_after(&self, block: BlockId, value: ValueId, at: InstId) -> bool {
         self.last_use[block].get(&value).is_some_and(|&last| last > at)
     }
+}
+
+/// Values that are compared with null, returned or written to memory, and what they come from.
+pub fn tested(function: &Function) -> FxHashSet<ValueId> {
+    let is_null =
+        |value: ValueId| matches!(function.values[value].kind, ValueKind::Null | ValueKind::Zero | ValueKind::Int(0));
+    let mut open: Vec<ValueId> = Vec::new();
+    for inst in function.insts.iter() {
+        match inst.op {
+            Op::Cmp { a, b, .. } if is_null(b) => open.push(a),
+            Op::Cmp { a, b, .. } if is_null(a) => open.push(b),
+            Op::Return { value: Some(value) } | Op::Store { value, .. } | Op::Insert { value, .. } => open.push(value),
+            Op::Atomic { value, .. } => open.push(value),
+            // As a number it can be compared in many ways.
+            Op::Cast { a, .. } if inst.result.is_some_and(|result| function.values[result].ty != Ty::Ptr) => {
+                open.push(a);
+            }
+            _ => {}
+        }
+    }
+    let mut tested = FxHashSet::default();
+    while let Some(value) = open.pop() {
+        if !tested.insert(value) {
+            continue;
+        }
+        if let ValueKind::Inst(inst) = function.values[value].kind {
+            match &function.insts[inst].op {
+                Op::Phi { incoming } => open.extend(incoming.iter().map(|entry| entry.1)),
+                Op::Select { a, b, .. } => open.extend([*a, *b]),
+                Op::Cast { a, .. } => open.push(*a),
+                _ => {}
+            }
+        }
+    }
+    tested
 }
 
 pub fn successors(op: &Op) -> Vec<BlockId> {

@@ -4,7 +4,8 @@
 use caulk_ir::Program;
 
 use crate::object::{ObjId, Object};
-use crate::term::{Off, Term, TermId, Terms};
+use crate::place::Off;
+use crate::term::{Term, TermId, Terms};
 
 pub fn object(program: &Program, terms: &Terms, obj: ObjId) -> String {
     match terms.object(obj) {

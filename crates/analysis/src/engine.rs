@@ -18,10 +18,11 @@ use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
+use crate::place::Off;
 use crate::replay::MAX_PATHS;
 use crate::state::State;
 use crate::summary::Summary;
-use crate::term::{Off, Term, TermId, Terms};
+use crate::term::{Term, TermId, Terms};
 use crate::trace::Event;
 use crate::whole::Knowledge;
 
@@ -77,6 +78,13 @@ pub struct Analysed {
 /// Incidents that agree in this are one.
 pub(crate) type IncidentKey = (IncidentKind, Subject, InstId);
 
+/// The states that come to a block: over its edges in the order of the blocks, and over those that lead back to it.
+#[derive(Default)]
+struct Arrived {
+    forward: Vec<State>,
+    back: Vec<State>,
+}
+
 /// One way out of the function.
 pub(crate) struct Exit {
     pub state: State,
@@ -100,6 +108,8 @@ pub(crate) struct Engine<'a> {
     pub bindings: FxHashMap<VarId, Vec<ValueId>>,
     /// Values that some instruction reads.
     pub used: FxHashSet<ValueId>,
+    /// Pointers that somebody may compare with null: here, or after they were handed on.
+    pub tested: FxHashSet<ValueId>,
     /// Values that are written to memory or come together with others.
     pub stored: FxHashSet<ValueId>,
     /// `main`: what is lost when it returns is lost at exit.
@@ -180,6 +190,7 @@ pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> 
         bound,
         bindings,
         used,
+        tested: cfg::tested(function),
         stored,
         ends_program: function.name == "main",
         incidents: BTreeMap::new(),
@@ -215,9 +226,9 @@ impl Engine<'_> {
             return;
         }
         // Blocks by position in reverse post-order: all forward ways into a block come before it.
-        let mut pending: BTreeMap<(u32, BlockId), Vec<State>> = BTreeMap::new();
+        let mut pending: BTreeMap<(u32, BlockId), Arrived> = BTreeMap::new();
         let mut heads: FxHashMap<BlockId, Vec<State>> = FxHashMap::default();
-        pending.insert((0, BlockId(0)), vec![State::default()]);
+        pending.insert((0, BlockId(0)), Arrived { forward: vec![State::default()], back: Vec::new() });
         let mut visits = 0;
         let mut rounds: FxHashMap<BlockId, usize> = FxHashMap::default();
         while let Some(((_, block), arrived)) = pending.pop_first() {
@@ -237,23 +248,31 @@ impl Engine<'_> {
                     continue;
                 }
             }
+            let mut leaving: Vec<(BlockId, State)> = Vec::new();
             let states = if loop_head {
                 let round = rounds.get(&block).copied().unwrap_or(0);
-                self.new_at_head(block, arrived, heads.entry(block).or_default(), round)
+                let mut arrived = arrived;
+                self.begin_for_sure(block, &mut arrived.forward, &mut leaving);
+                arrived.forward.append(&mut arrived.back);
+                self.new_at_head(block, arrived.forward, heads.entry(block).or_default(), round)
             } else {
-                self.merge_all(block, arrived, false)
+                self.merge_all(block, arrived.forward, false)
             };
-            if states.is_empty() {
+            if states.is_empty() && leaving.is_empty() {
                 continue;
             }
-            let mut leaving: Vec<(BlockId, State)> = Vec::new();
             self.run_block(block, states, &mut leaving);
             for (to, state) in leaving {
                 if let Some((to, state)) = self.cross(block, to, state) {
-                    pending.entry((self.cfg.order[to], to)).or_default().push(state);
+                    let arrived = pending.entry((self.cfg.order[to], to)).or_default();
+                    if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[block] {
+                        arrived.back.push(state);
+                    } else {
+                        arrived.forward.push(state);
+                    }
                 }
             }
-            if visits > self.limits.visits * 4 || self.work > self.limits.work * 4 {
+            if visits > self.limits.visits * 2 || self.work > self.limits.work * 2 {
                 // Cannot happen with everything merged, but a hang would be worse than a gap.
                 // Callers take the function for one they know nothing of.
                 self.exits.clear();
@@ -314,6 +333,26 @@ impl Engine<'_> {
             }
         }
         merged.into_iter().map(|entry| entry.1).collect()
+    }
+
+    /// States that enter a loop and cannot pass it by (`for (i = 1; i < 9; i++)`) run its first round by themselves: what
+    /// leaves the loop has been through it. The others stay in `entering`.
+    fn begin_for_sure(&mut self, head: BlockId, entering: &mut Vec<State>, leaving: &mut Vec<(BlockId, State)>) {
+        let stays = |engine: &Self, to: BlockId| engine.cfg.is_in_loop(head, merge::block_site(to));
+        let leads_out = cfg::successors(&self.function.terminator(head).1.op).iter().any(|&to| !stays(self, to));
+        if self.degraded || !leads_out {
+            return;
+        }
+        let states = self.merge_all(head, std::mem::take(entering), false);
+        for state in states {
+            let mut next = Vec::new();
+            self.run_block(head, vec![state.clone()], &mut next);
+            if next.iter().all(|&(to, _)| stays(self, to)) {
+                leaving.append(&mut next);
+            } else {
+                entering.push(state);
+            }
+        }
     }
 
     /// The states at a loop head that say something new, merged into what is known there.

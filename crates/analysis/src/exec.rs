@@ -377,10 +377,14 @@ impl Engine<'_> {
 
     /// A new block is none of those that were there before it.
     fn cannot_equal(&self, state: &State, obj: ObjId, other: TermId) -> bool {
-        if let Some(known) = state.obj(obj)
-            && (known.status.may(Status::FAILED) || self.models.families[known.family].is_integer)
-        {
-            return false;
+        if let Some(known) = state.obj(obj) {
+            if known.status.may(Status::FAILED) {
+                return false;
+            }
+            if self.models.families[known.family].is_integer {
+                // What a call gave is another descriptor, as long as nobody else has this one: `fileno(stderr)`.
+                return !known.escaped && matches!(self.terms.get(other), Term::Sym { .. });
+            }
         }
         if self.terms.mentions(other).contains(&obj) {
             return false;
@@ -420,6 +424,20 @@ impl Engine<'_> {
             }
             if zero(self, b) {
                 return self.assume(state, a, true, at);
+            }
+        }
+        if let Term::Cmp(op, a, b) = *self.terms.get(cond)
+            && matches!((op, truth), (CmpOp::Eq, true) | (CmpOp::Ne, false))
+            && self.terms.as_int(b).is_none()
+        {
+            // A value that turns out to be the address of a block: somebody else has it.
+            for (block, other) in [(self.block_of(a), b), (self.block_of(b), a)] {
+                if let Some(block) = block
+                    && !self.terms.mentions(other).contains(&block)
+                    && let Some(known) = state.obj_mut(block)
+                {
+                    known.escaped = true;
+                }
             }
         }
         if let Term::Cmp(op, a, b) = *self.terms.get(cond)

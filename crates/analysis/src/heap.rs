@@ -8,8 +8,9 @@ use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, Loss, NotHeap, Use};
 use crate::merge::{BLOCK_SITE, deref_depth};
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::{Cell, State};
-use crate::term::{Off, Term, TermId};
+use crate::term::{Term, TermId};
 use crate::trace::Event;
 
 /// Chains of pointers longer than this are not told apart any more.

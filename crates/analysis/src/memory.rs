@@ -9,9 +9,13 @@ use caulk_ir::{InitValue, InstId, Target, Ty};
 use crate::engine::Engine;
 use crate::exec::size_of;
 use crate::object::{ObjId, ObjState, Object};
+use crate::place::Off;
 use crate::state::{Cell, State, put};
-use crate::term::{Off, Term, TermId, ZERO};
+use crate::term::{Term, TermId, ZERO};
 use crate::trace::Event;
+
+/// Of a larger structure only what is known is copied.
+const LARGEST_COPY: i64 = 128;
 
 impl Engine<'_> {
     /// Reads a value of the type; aggregates become hidden slots.
@@ -84,8 +88,11 @@ impl Engine<'_> {
             self.escape(state, term);
             return;
         };
-        if matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..)) {
-            // One of several places: nobody can say who holds it from now on.
+        let nameless = |base: &TermId| matches!(self.terms.get(*base), Term::Sym { .. } | Term::Pure { .. });
+        if matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..))
+            || matches!(self.terms.object(obj), Object::Deref(base) if nameless(base))
+        {
+            // One of several places, or one that somebody gave us: whoever it belongs to holds it from now on.
             self.escape(state, term);
         }
         let overwrites = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_ok_and(|at| {
@@ -171,6 +178,11 @@ impl Engine<'_> {
         for (at, term, size) in moved {
             state.store(&self.terms, to, Off::At(at - from_at + to_at), size, term);
         }
+        let unlisted = self.unlisted_words(state, from, from_at, len);
+        let is_new = matches!(self.terms.object(to), Object::Heap { .. });
+        if is_new && unlisted.is_empty() && len.is_none_or(|len| len > LARGEST_COPY) && (to_at, from_at) == (0, 0) {
+            self.move_contents(state, src, to);
+        }
         for term in weak {
             state.add_weak(to, term);
         }
@@ -191,11 +203,35 @@ impl Engine<'_> {
             }
         } else {
             put(&mut state.epochs, to, id.0 + 1);
+            for (at, term) in unlisted {
+                state.store(&self.terms, to, Off::At(at - from_at + to_at), 8, term);
+            }
         }
         if self.is_shared(state, to) {
             state.version = id.0 + 1;
         }
         self.collect_within(state, id);
+    }
+
+    /// The words of an input that is copied as a whole, as far as nothing is known of them: pointers may be among them.
+    fn unlisted_words(&mut self, state: &State, from: ObjId, start: i64, len: Option<i64>) -> Vec<(i64, TermId)> {
+        let Some(len @ 8..=LARGEST_COPY) = len else { return Vec::new() };
+        if !matches!(self.terms.object(from), Object::Deref(_)) || state.weak_of(from).next().is_some() {
+            return Vec::new();
+        }
+        let mut words = Vec::new();
+        let mut at = (start + 7) & !7;
+        while at + 8 <= start + len {
+            let is_listed = state.cells_of(from).any(|((_, off), cell)| match *off {
+                Off::At(other) => other < at + 8 && at < other + cell.size as i64,
+                _ => true,
+            });
+            if !is_listed {
+                words.push((at, state.load(&mut self.terms, from, Off::At(at), 8)));
+            }
+            at += 8;
+        }
+        words
     }
 
     pub(crate) fn fill(&mut self, state: &mut State, dst: TermId, zero: bool, len: Option<i64>, id: InstId) {

@@ -15,8 +15,9 @@ use caulk_models::FamilyId;
 
 use crate::facts::Range;
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::{Cell, State, put};
-use crate::term::{Off, Term, TermId, Terms};
+use crate::term::{Term, TermId, Terms};
 use crate::trace;
 
 /// Sites from here on are blocks (joins), below are instructions.

@@ -1,12 +1,13 @@
 //! Calls of functions that a model describes.
 
-use caulk_ir::{Call, Inst, InstId, Ty};
+use caulk_ir::{Call, CmpOp, Inst, InstId, Ty};
 use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
 
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
 use crate::object::{ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
 
@@ -91,8 +92,12 @@ impl Engine<'_> {
         } else {
             args.to_vec()
         };
-        let can_fail = returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative;
+        let can_fail =
+            returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative || returns.fails_nonpositive;
         let split = can_fail && model.effects.iter().any(needs_split);
+        if returns.twice {
+            return self.returning_twice(state, id, inst, &args, model);
+        }
         if !split {
             return match self.ending(state, id, inst, &args, model, Ending::Either) {
                 Some(state) => vec![state],
@@ -105,6 +110,35 @@ impl Engine<'_> {
         }
         let succeeded = self.ending(state, id, inst, &args, model, Ending::Success);
         failed.into_iter().chain(succeeded).collect()
+    }
+
+    /// `setjmp`: the second time it comes back, the code behind the first return has run as far as somebody's `longjmp`.
+    /// It may have released and put away whatever there is.
+    fn returning_twice(
+        &mut self,
+        state: State,
+        id: InstId,
+        inst: &Inst,
+        args: &[TermId],
+        model: &FunctionModel,
+    ) -> Vec<State> {
+        let mut ends = Vec::new();
+        for second in [false, true] {
+            let Some(mut next) = self.ending(state.clone(), id, inst, args, model, Ending::Either) else { continue };
+            if second {
+                for (_, known) in &mut next.objs {
+                    known.escaped = true;
+                    known.status = known.status.join(Status::FREED);
+                    known.freed_at = known.freed_at.or(Some(id));
+                }
+            }
+            let result = inst.result.and_then(|result| next.value(result));
+            let is_zero = result.map(|result| self.compare(&next, CmpOp::Eq, result, ZERO));
+            if is_zero.is_none_or(|is_zero| self.assume(&mut next, is_zero, !second, id)) {
+                ends.push(next);
+            }
+        }
+        ends
     }
 
     fn ending(
@@ -201,7 +235,7 @@ impl Engine<'_> {
                         None => return Some(true),
                     }
                 };
-                if inline && self.terms.mentions(term).is_empty() {
+                if inline && !self.holds_inline(state, term) {
                     return Some(true);
                 }
                 if !null_ok && term == ZERO {
@@ -376,6 +410,16 @@ impl Engine<'_> {
         }
     }
 
+    /// The descriptor of `stdin`, `stdout` or `stderr`.
+    fn standard_stream(&self, stream: TermId) -> Option<i64> {
+        let Term::Content { obj, off: Off::At(0), .. } = *self.terms.get(stream) else { return None };
+        let Object::External(external) = *self.terms.object(obj) else { return None };
+        ["stdin", "stdout", "stderr"]
+            .iter()
+            .position(|name| self.program.externs[external] == *name)
+            .map(|at| at as i64)
+    }
+
     /// The result where no allocation gives it.
     fn returned(
         &mut self,
@@ -391,7 +435,13 @@ impl Engine<'_> {
                 return Some(self.terms.int(value));
             }
             let term = self.terms.sym(id.0, 0);
-            let range = if returns.fails_negative { Range::between(i64::MIN, -1) } else { Range::except(0) };
+            let range = if returns.fails_negative {
+                Range::between(i64::MIN, -1)
+            } else if returns.fails_nonpositive {
+                Range::between(i64::MIN, 0)
+            } else {
+                Range::except(0)
+            };
             state.facts.narrow(term, &range);
             return Some(term);
         }
@@ -404,6 +454,9 @@ impl Engine<'_> {
             // `fgets`: the argument, or null.
             let found = self.terms.sym(id.0, 0);
             return Some(self.terms.ite(found, term, ZERO));
+        }
+        if let Some(number) = returns.number_of.and_then(|arg| self.standard_stream(*args.get(arg as usize)?)) {
+            return Some(self.terms.int(number));
         }
         let inside = match (returns.interior, returns.interior_deref) {
             (Some(arg), _) => args.get(arg as usize).copied(),
@@ -439,6 +492,8 @@ impl Engine<'_> {
                 Range::point(0)
             } else if returns.fails_negative {
                 Range::between(0, i64::MAX)
+            } else if returns.fails_nonpositive {
+                Range::between(1, i64::MAX)
             } else if let Some(value) = returns.fails {
                 if value == -1 { Range::between(0, i64::MAX) } else { Range::except(value) }
             } else {

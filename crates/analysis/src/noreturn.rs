@@ -15,7 +15,7 @@ pub fn find(program: &Program, ends: impl Fn(ExternId) -> bool) -> IdVec<FuncId,
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
         for id in program.functions.ids() {
-            if !never[id] && !may_return(program, id, &never, &ends) {
+            if !never[id] && (program.function(id).attrs.noreturn || !may_return(program, id, &never, &ends)) {
                 never[id] = true;
                 changed = true;
             }

@@ -40,6 +40,8 @@ pub struct Slots<'p> {
     by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
     /// Passed on, returned or chosen between: they may be put anywhere.
     loose: FxHashSet<FuncId>,
+    /// The same for functions of a library, by the number of their parameters.
+    loose_foreign: FxHashSet<usize>,
     anywhere: FxHashSet<FuncId>,
 }
 
@@ -103,6 +105,7 @@ impl<'p> Slots<'p> {
                 Op::Call(call) => {
                     for &arg in &call.args {
                         self.loose.extend(functions_of(program, unit, function, arg));
+                        self.loose_foreign.extend(foreign_params(program, unit, function, arg));
                     }
                 }
                 Op::Phi { incoming } => {
@@ -157,7 +160,13 @@ impl<'p> Slots<'p> {
                     return None;
                 }
                 let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
-                if found.is_empty() && !key.is_some_and(|key| self.open.contains(&key)) {
+                if key.is_some_and(|key| self.open.contains(&key)) {
+                    // Whatever is handed around can be there.
+                    if self.loose_foreign.contains(&args) {
+                        return None;
+                    }
+                    found.extend(fitting(&self.loose));
+                } else if found.is_empty() {
                     found = self.by_offset.get(&offset_of(function, ptr)).map(fitting).unwrap_or_default();
                 }
                 // Nothing was put at this place by name: only what is handed around can be there.
@@ -165,10 +174,11 @@ impl<'p> Slots<'p> {
             }
             None => fitting(&self.anywhere),
         };
+        found.sort_unstable();
+        found.dedup();
         if found.is_empty() || found.len() > MAX_TARGETS {
             return None;
         }
-        found.sort_unstable();
         Some(found)
     }
 
@@ -202,6 +212,15 @@ fn is_foreign(program: &Program, unit: UnitId, value: &InitValue) -> bool {
     matches!(value, InitValue::Address(symbol, _)
         if matches!(program.units[unit].symbols[*symbol].kind, SymbolKind::DeclaredFunction(_))
             && matches!(program.target(unit, *symbol), Target::Extern(_)))
+}
+
+/// The number of parameters of a library function whose address the value is.
+fn foreign_params(program: &Program, unit: UnitId, function: &Function, value: ValueId) -> Option<usize> {
+    let ValueKind::Address(symbol, _) = function.values[value].kind else { return None };
+    match (&program.units[unit].symbols[symbol].kind, program.target(unit, symbol)) {
+        (SymbolKind::DeclaredFunction(attrs), Target::Extern(_)) => Some(attrs.params.len()),
+        _ => None,
+    }
 }
 
 fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value: ValueId) -> &'p [FuncId] {

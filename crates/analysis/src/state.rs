@@ -16,7 +16,8 @@ use caulk_models::FamilyId;
 
 use crate::facts::Facts;
 use crate::object::{ObjId, ObjState, Object};
-use crate::term::{Off, Term, TermId, Terms, ZERO};
+use crate::place::Off;
+use crate::term::{Term, TermId, Terms, ZERO};
 use crate::trace::{Event, Trace};
 
 /// What a cell holds and how many bytes it has.

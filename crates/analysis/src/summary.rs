@@ -28,8 +28,9 @@ use crate::facts::Facts;
 use crate::incident::{Condition, ReleaseFact, Suspicion};
 use crate::merge::{self, Grain, RESULT};
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::{Cell, State};
-use crate::term::{Off, Term, TermId, Terms};
+use crate::term::{Term, TermId, Terms};
 
 /// More written cells than this and the object is called changed as a whole.
 const MAX_WRITES: usize = 12;
@@ -312,6 +313,9 @@ impl Engine<'_> {
             }
             _ => true,
         });
+        // A new block that somebody else holds has what lay in an input.
+        let copied = state.moved.iter().filter(|(_, to)| !reached.contains(to) && escaped.contains(to));
+        rewired.extend(copied.map(|entry| entry.0));
         rewired.retain(|obj| matches!(terms.object(*obj), Object::Deref(base) if !is_hidden(terms, *base)));
         rewired.sort_unstable();
         rewired.dedup();

@@ -21,23 +21,13 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::object::{ObjId, Object};
+use crate::place::Off;
 
 define_id!(
     /// A symbolic value, within one function's analysis or one summary.
     TermId,
     "t"
 );
-
-/// A place within an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Off {
-    /// A constant byte offset.
-    At(i64),
-    /// A variable index (already scaled) plus a constant.
-    Elem(TermId, i64),
-    /// Some element; which one is not known. Cells here are updated weakly.
-    Some,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Term {

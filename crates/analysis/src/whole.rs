@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, RwLock};
 
-use caulk_base::{Gap, GapKind, IdVec, Store};
+use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
 use caulk_ir::{
     Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId,
     ValueId, ValueKind,
@@ -22,6 +22,8 @@ use crate::summary::{SiteFact, Summary};
 
 /// Rounds through a recursion before its summaries count as complete.
 const MAX_ROUNDS: usize = 3;
+/// Rounds at most until every member of a recursion is seen to come back.
+const MAX_RETURNING_ROUNDS: usize = 8;
 
 /// What the analysis of a function may ask.
 pub struct Knowledge<'a> {
@@ -45,10 +47,10 @@ impl<'a> Knowledge<'a> {
         Self {
             program,
             models,
-            never,
             constant: constants(program),
             memory: models.family("memory").unwrap_or(FamilyId(0)),
-            graph: callgraph::build(program),
+            graph: callgraph::build(program, &never),
+            never,
             externs,
             summaries: program.functions.ids().map(|_| RwLock::new(None)).collect(),
         }
@@ -103,7 +105,8 @@ impl<'a> Knowledge<'a> {
     /// The targets of a call through a pointer, if all of them were summarised before its function.
     pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&[FuncId]> {
         let found = self.graph.indirect.get(&(function, inst))?;
-        found.iter().all(|&target| self.is_earlier(target, function)).then_some(found.as_slice())
+        let is_known = |target: &FuncId| self.never[*target] || self.is_earlier(*target, function);
+        found.iter().all(is_known).then_some(found.as_slice())
     }
 
     /// Is one function summarised before the other?
@@ -321,38 +324,108 @@ fn run<'a>(
     analysis
 }
 
+/// A function of a recursion while it is worked out.
+struct Member {
+    id: FuncId,
+    /// Positions of those of the recursion that call it.
+    callers: Vec<usize>,
+    runs: usize,
+    /// The summary of a callee has changed since the last run.
+    outdated: bool,
+    /// A callee that had no way back has got one.
+    opened: bool,
+    result: Option<Analysed>,
+    asked: Vec<Question>,
+}
+
+impl Member {
+    fn is_stuck(&self, knowledge: &Knowledge<'_>) -> bool {
+        !knowledge.never[self.id] && self.result.as_ref().is_none_or(|result| result.summary.outcomes.is_empty())
+    }
+}
+
 /// Analyses the functions of one recursion until their summaries no longer change.
 fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> Vec<(FuncId, Analysed)> {
-    let recursive = match members {
-        [one] => knowledge.graph.callees[*one].contains(one),
-        _ => true,
-    };
-    let mut last: Vec<(FuncId, Analysed)> = Vec::new();
-    let mut asked: Vec<Vec<Question>> = vec![Vec::new(); members.len()];
-    for _ in 0..if recursive { MAX_ROUNDS } else { 1 } {
+    let position: FxHashMap<FuncId, usize> = members.iter().enumerate().map(|(at, &id)| (id, at)).collect();
+    let mut work: Vec<Member> = members
+        .iter()
+        .map(|&id| Member {
+            id,
+            callers: Vec::new(),
+            runs: 0,
+            outdated: true,
+            opened: false,
+            result: None,
+            asked: Vec::new(),
+        })
+        .collect();
+    for (at, id) in members.iter().enumerate() {
+        for callee in knowledge.graph.callees[*id].iter().filter_map(|callee| position.get(callee)) {
+            work[*callee].callers.push(at);
+        }
+    }
+    for round in 1..=MAX_RETURNING_ROUNDS + 1 {
         let mut changed = false;
-        last.clear();
-        for (&id, asked) in members.iter().zip(&mut asked) {
-            let analysed = guarded(knowledge, id, limits);
-            asked.extend(analysed.asked.iter().flatten());
-            let summary = Arc::new(analysed.summary.clone());
-            if knowledge.summary(id).is_none_or(|old| *old != *summary) {
-                changed = true;
-                knowledge.set_summary(id, summary);
+        for at in 0..work.len() {
+            let member = &work[at];
+            if member.opened || member.outdated && member.runs < MAX_ROUNDS {
+                changed |= run_member(knowledge, &mut work, at, limits);
             }
-            last.push((id, analysed));
         }
         if !changed {
             break;
         }
+        if round == MAX_RETURNING_ROUNDS {
+            // That there is no way back is only what the rounds have not come to.
+            for at in 0..work.len() {
+                if work[at].is_stuck(knowledge) {
+                    knowledge.set_summary(work[at].id, Arc::new(Summary::unknown()));
+                    for caller in work[at].callers.clone() {
+                        work[caller].opened = true;
+                    }
+                }
+            }
+        }
     }
-    // What an earlier round asked has led here, too.
-    for ((_, analysed), mut all) in last.iter_mut().zip(asked) {
-        all.sort_unstable();
-        all.dedup();
-        analysed.asked = analysed.asked.take().map(|_| all);
+    // A function by itself whose every way ends in an error has no way back, indeed.
+    let recursive = work.iter().any(|member| !member.callers.is_empty());
+    let finished = work.into_iter().filter_map(|member| {
+        let stuck = recursive && member.is_stuck(knowledge);
+        let mut result = member.result?;
+        if stuck {
+            result.summary = Summary::unknown();
+            result.degraded = true;
+            knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
+        }
+        // What an earlier round asked has led here, too.
+        let mut asked = member.asked;
+        asked.sort_unstable();
+        asked.dedup();
+        result.asked = result.asked.take().map(|_| asked);
+        Some((member.id, result))
+    });
+    finished.collect()
+}
+
+/// Analyses one function of a recursion; `true` if its summary has changed.
+fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits: Limits) -> bool {
+    let member = &mut work[at];
+    (member.outdated, member.opened) = (false, false);
+    member.runs += 1;
+    let result = guarded(knowledge, member.id, limits);
+    member.asked.extend(result.asked.iter().flatten());
+    let old = knowledge.summary(member.id);
+    let opened = old.as_ref().is_none_or(|old| old.outcomes.is_empty()) && !result.summary.outcomes.is_empty();
+    let changed = old.is_none_or(|old| *old != result.summary);
+    if changed {
+        knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
     }
-    last
+    member.result = Some(result);
+    for caller in member.callers.clone() {
+        work[caller].outdated |= changed;
+        work[caller].opened |= opened;
+    }
+    changed
 }
 
 /// A bug of ours in one function must not take the others with it: in release builds it becomes a gap.

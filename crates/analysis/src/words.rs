@@ -14,8 +14,9 @@ use caulk_base::{FxHashMap, Id};
 use caulk_ir::{BinOp, CmpOp, FuncId, Function, InstId, Program, TypeId, TypeKind, Unit, UnitId};
 
 use crate::object::{ObjId, Object};
+use crate::place::Off;
 use crate::summary::Summary;
-use crate::term::{Off, Term, TermId};
+use crate::term::{Term, TermId};
 
 /// Deeper parts are written as `…`.
 const DEPTH: u32 = 6;

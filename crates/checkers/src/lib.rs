@@ -39,7 +39,7 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
         .incidents
         .iter()
         .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
-        .filter(|incident| !callers.rule_out(incident))
+        .filter(|incident| !callers.rule_out(incident) && !latent::needs_unexpected_null(analysis, incident))
         .collect();
     let verified = verify::verify(&wanted);
     let mut all: Vec<Finding> = Vec::new();

@@ -55,6 +55,9 @@ impl Models {
         if returns.fails_negative {
             parts.push("negative on failure".to_owned());
         }
+        if returns.fails_nonpositive {
+            parts.push("0 or negative on failure".to_owned());
+        }
         if returns.fails_nonzero {
             parts.push("not 0 on failure".to_owned());
         }

@@ -34,8 +34,8 @@
 //! | `writes` | N, or `N..` for all from there: unknown data comes in |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
-//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`; several are alternatives |
-//! | `fails` | `null`, `negative`, `nonzero`, or a number: the result that means failure |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
+//! | `fails` | `null`, `negative`, `nonpositive`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `like` | the name of another function; stands alone |
 //!
@@ -75,8 +75,8 @@ const FUNCTION_KEYS: &[&str] = &[
     "pure",
     "like",
 ];
-const FAILS: &[&str] = &["null", "negative", "nonzero"];
-const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "zero", "never", "twice", "into"];
+const FAILS: &[&str] = &["null", "negative", "nonpositive", "nonzero"];
+const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "zero", "never", "twice", "number", "into"];
 
 /// Adds the `families` and `functions` of one section to the models.
 pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
@@ -394,6 +394,7 @@ impl Reader<'_> {
             DeValue::String(word) => match word.as_ref() {
                 "null" => returns.fails = Some(0),
                 "negative" => returns.fails_negative = true,
+                "nonpositive" => returns.fails_nonpositive = true,
                 "nonzero" => returns.fails_nonzero = true,
                 word => {
                     let mut error = self.error(at, value, &format!("unknown value `{word}`"));
@@ -403,7 +404,13 @@ impl Reader<'_> {
             },
             number => match integer(number) {
                 Some(number) => returns.fails = Some(number),
-                None => return Err(self.error(at, value, "must be `null`, `negative`, `nonzero` or a number")),
+                None => {
+                    return Err(self.error(
+                        at,
+                        value,
+                        "must be `null`, `negative`, `nonpositive`, `nonzero` or a number",
+                    ));
+                }
             },
         }
         Ok(())
@@ -485,6 +492,8 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
             true => returns.never_if_nonzero = Some(words.argument()?),
             false => returns.never = true,
         }
+    } else if words.accept("number") {
+        returns.number_of = Some(words.argument()?);
     } else if words.accept("twice") {
         returns.twice = true;
     } else if words.accept("into") {

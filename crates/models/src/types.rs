@@ -109,6 +109,8 @@ pub struct ReturnModel {
     pub fails_nonzero: bool,
     /// Failure is every negative value.
     pub fails_negative: bool,
+    /// Failure is 0 and every negative value, success is 1 (OpenSSL).
+    pub fails_nonpositive: bool,
     /// Returns this argument itself (`strcpy`, `memcpy`), possibly null on failure.
     pub argument: Option<u32>,
     /// Returns a pointer into what this argument points to, or null (`strchr`, `strstr`).
@@ -129,6 +131,8 @@ pub struct ReturnModel {
     pub never: bool,
     /// Does not come back if this argument is not zero (`error(1, …)`).
     pub never_if_nonzero: Option<u32>,
+    /// Returns the number of this argument, a stream: 0, 1 or 2 for the standard ones (`fileno`).
+    pub number_of: Option<u32>,
     /// Comes back twice (`setjmp`, `vfork`).
     pub twice: bool,
 }

@@ -65,6 +65,7 @@ pub fn succeeds(returns: &ReturnModel) -> Known {
     match returns.fails {
         _ if returns.fails_nonzero => Known::Int(0),
         _ if returns.fails_negative => Known::NotNegative,
+        _ if returns.fails_nonpositive => Known::NotZero,
         Some(0) => Known::NotZero,
         Some(-1) => Known::NotNegative,
         _ => Known::Any,

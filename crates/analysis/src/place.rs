@@ -1,0 +1,33 @@
+//! Places within objects.
+
+use serde::{Deserialize, Serialize};
+
+use crate::term::TermId;
+
+/// From here on, and far below any offset of a program, lie the hidden cells of resources that a struct holds in itself.
+pub const INLINE_PLACES: i64 = i64::MIN / 2;
+
+/// A place within an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Off {
+    /// A constant byte offset.
+    At(i64),
+    /// A variable index (already scaled) plus a constant.
+    Elem(TermId, i64),
+    /// Some element; which one is not known. Cells here are updated weakly.
+    Some,
+}
+
+impl Off {
+    /// Where a part at `inner` of what begins here lies.
+    pub fn plus(self, inner: Off) -> Off {
+        match (self, inner) {
+            (_, Off::At(hidden)) if hidden < INLINE_PLACES / 2 => inner,
+            (Off::At(a), Off::At(b)) => Off::At(a.saturating_add(b)),
+            (Off::At(a), Off::Elem(index, b)) | (Off::Elem(index, a), Off::At(b)) => {
+                Off::Elem(index, a.saturating_add(b))
+            }
+            _ => Off::Some,
+        }
+    }
+}
