@@ -21,7 +21,7 @@ help:
 	@echo "make test      every test"
 	@echo "make lint      rustfmt, clippy, and the rules of the house (cargo xtask tidy)"
 	@echo "make bench     seconds, memory and findings against clang on PROJECTS=\"dir dir\", into $(TARGET)/bench.md"
-	@echo "make fuzz      damaged input for every reader, and random programs repaired and run: FUZZ_SECONDS=$(FUZZ_SECONDS) each"
+	@echo "make fuzz      damaged input for every reader, and random programs repaired, guarded and run: FUZZ_SECONDS=$(FUZZ_SECONDS) each"
 	@echo "make install   caulk into PREFIX=$(PREFIX) (DESTDIR is honoured)"
 
 setup:
@@ -54,6 +54,8 @@ fuzz: setup
 	$(CARGO) build --package caulk-fuzz --package caulk-differential --package caulk
 	$(TARGET)/debug/caulk-fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(TARGET)/fuzz
 	$(TARGET)/debug/caulk-differential --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(TARGET)/fuzz \
+	    --caulk $(TARGET)/debug/caulk --jobs $$(nproc)
+	$(TARGET)/debug/caulk-differential --guard --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --out $(TARGET)/fuzz \
 	    --caulk $(TARGET)/debug/caulk --jobs $$(nproc)
 
 install: build

@@ -28,6 +28,10 @@ pub(crate) enum Command {
     Fix(FixArgs),
     /// Record the compilers and linkers of a build, for `check` to use
     Capture(CaptureArgs),
+    /// Compile and link as clang does, and make programs that reclaim the memory they lose
+    Cc(CcArgs),
+    /// Run a build with `caulk cc` as its compiler
+    Build(BuildArgs),
     /// Explain a rule, or a finding of the last `check`
     Explain(ExplainArgs),
     /// Print what caulk makes of a program, readably
@@ -162,6 +166,48 @@ pub(crate) enum FixFormat {
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
     /// Where to run the build and keep its record
+    #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// The build, as you would type it
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Which allocation sites of a program are guarded. Without an option: the leaks that `check` reports and `fix` has no
+/// patch for.
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// Guard every leak that `check` reports, also those that `fix` could repair
+    #[arg(long)]
+    pub(crate) all_leaks: bool,
+    /// Guard what another tool reports as a leak, in any format that `fix --from` reads; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Guard the allocations listed in a file, FILE:LINE or FILE:LINE:COLUMN on each line; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sites: Vec<PathBuf>,
+    /// The compiler to stand in for [default: clang-19]
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) compiler: Option<PathBuf>,
+    /// Guard all allocations there are: for tests
+    #[arg(long, hide = true)]
+    pub(crate) guard_everything: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CcArgs {
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    /// The compiler's own arguments; caulk's come before them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    /// Where to run the build
     #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
     pub(crate) folder: PathBuf,
     /// The build, as you would type it

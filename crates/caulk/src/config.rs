@@ -63,6 +63,11 @@ impl Config {
         Ok(Config { folder, ..config })
     }
 
+    /// The `caulk.toml` that holds in a folder.
+    pub(crate) fn nearest(start: &Path) -> Option<PathBuf> {
+        find(start)
+    }
+
     fn parse(text: &str, file: &str) -> Result<Config, ConfigErrors> {
         let document = Document::parse(text, file)?;
         let mut config = Config { models: Models::builtin(), ..Config::default() };

@@ -84,6 +84,16 @@ pub fn judge(before: &Behaviour, after: &Behaviour, patched: bool, reported: boo
     }
 }
 
+/// Judges a program whose allocation sites are all guarded: what it lost may be gone, and nothing else may change.
+pub fn judge_guarded(before: &Behaviour, after: &Behaviour) -> Class {
+    match (harm(before, after), has_errors(before)) {
+        (Some(harm), _) => Class::Unsafe(harm),
+        (None, false) => Class::CleanUntouched,
+        (None, true) if !has_errors(after) => Class::Fixed,
+        (None, true) => Class::PartlyFixed,
+    }
+}
+
 /// The worst thing that the patch did on some run.
 fn harm(before: &Behaviour, after: &Behaviour) -> Option<Harm> {
     let mut worst = None;
@@ -136,6 +146,17 @@ mod tests {
         assert_eq!(judge(&clean, &clean, false, false), Class::CleanUntouched);
         assert_eq!(judge(&clean, &clean, false, true), Class::FalseAlarm);
         assert_eq!(judge(&clean, &clean, true, false), Class::Unsafe(Harm::PatchedCleanProgram));
+    }
+
+    #[test]
+    fn a_guard_may_only_take_leaks_away() {
+        let leaky = behaviour(&[("ok", "aa"), ("leak", "bb")]);
+        let clean = behaviour(&[("ok", "aa"), ("ok", "bb")]);
+        assert_eq!(judge_guarded(&clean, &clean), Class::CleanUntouched);
+        assert_eq!(judge_guarded(&leaky, &clean), Class::Fixed);
+        assert_eq!(judge_guarded(&clean, &leaky), Class::Unsafe(Harm::NewError));
+        let used = behaviour(&[("ok", "aa"), ("use-after-free", "b")]);
+        assert_eq!(judge_guarded(&leaky, &used), Class::Unsafe(Harm::NewError));
     }
 
     #[test]

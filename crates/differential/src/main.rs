@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use caulk_differential::check::{Class, Harm, judge};
+use caulk_differential::check::{Class, Harm, judge, judge_guarded};
 use caulk_differential::run::{Runner, error_kinds, has_errors};
 use caulk_differential::{Program, generate};
 
 const USAGE: &str = "\
 usage: caulk-differential [--programs N] [--seconds N] [--seed S] [--caulk PATH] [--clang PATH] [--jobs N]
-                          [--out FOLDER] [--keep CLASS]... [--print SEED]
+                          [--out FOLDER] [--keep CLASS]... [--print SEED] [--guard]
 
   --programs N   how many programs (100; with --seconds, as many as there is time for)
   --seconds N    start no program after this time
@@ -27,6 +27,7 @@ usage: caulk-differential [--programs N] [--seconds N] [--seed S] [--caulk PATH]
   --out FOLDER   where unsafe cases go (differential-out)
   --keep CLASS   keep this class as well: missed, found, partly, alarm, fixed, failed
   --print SEED   print that program and leave
+  --guard        do not repair, but build with `caulk cc` and every allocation site guarded
 ";
 
 struct Options {
@@ -39,6 +40,7 @@ struct Options {
     out: PathBuf,
     keep: Vec<String>,
     print: Option<u64>,
+    guard: bool,
 }
 
 fn options() -> Result<Options> {
@@ -52,6 +54,7 @@ fn options() -> Result<Options> {
         out: "differential-out".into(),
         keep: Vec::new(),
         print: None,
+        guard: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -65,6 +68,7 @@ fn options() -> Result<Options> {
             "--jobs" => options.jobs = value()?.parse()?,
             "--out" => options.out = value()?.into(),
             "--keep" => options.keep.push(value()?),
+            "--guard" => options.guard = true,
             "--print" => options.print = Some(value()?.parse()?),
             _ => bail!("{name}?\n{USAGE}"),
         }
@@ -136,6 +140,11 @@ fn one(options: &Options, runner: &Runner, scratch: &Path, seed: u64) -> Result<
     std::fs::create_dir_all(&folder)?;
     let source = folder.join("program.c");
     std::fs::write(&source, &program.source)?;
+    if let (true, Some(caulk)) = (options.guard, &options.caulk) {
+        let case = guard(options, caulk, runner, &source, &program)?;
+        std::fs::remove_dir_all(&folder)?;
+        return Ok(case);
+    }
     let binary = runner.build(&source)?;
     let mut before = runner.run(&binary, program.bits, false)?;
     // A program that looks clean may fail only when a late allocation does, or several do.
@@ -188,6 +197,29 @@ fn one(options: &Options, runner: &Runner, scratch: &Path, seed: u64) -> Result<
         std::fs::write(kept.join("notes.txt"), notes(&program, &errors, class))?;
     }
     std::fs::remove_dir_all(&folder)?;
+    Ok(Case { class: Some(class), errors })
+}
+
+/// Builds one program with everything guarded, at one level of optimisation or another, and compares it with itself.
+fn guard(options: &Options, caulk: &Path, runner: &Runner, source: &Path, program: &Program) -> Result<Case> {
+    let level = ["-O0", "-O1", "-O2", "-O3"][(program.seed % 4) as usize];
+    let unguarded = runner.unguarded(source, level)?;
+    let mut before = runner.run(&unguarded, program.bits, false)?;
+    let deep = !has_errors(&before);
+    if deep {
+        before = runner.run(&unguarded, program.bits, true)?;
+    }
+    let guarded = source.with_file_name("guarded.c");
+    std::fs::write(&guarded, &program.source)?;
+    let guarded = runner.guarded(caulk, &guarded, level)?;
+    let class = judge_guarded(&before, &runner.run(&guarded, program.bits, deep)?);
+    let errors = error_kinds(&before);
+    if keeps(options, class) {
+        let kept = options.out.join(format!("{}-{}", slug(class), program.seed));
+        std::fs::create_dir_all(&kept)?;
+        std::fs::write(kept.join("program.c"), &program.source)?;
+        std::fs::write(kept.join("notes.txt"), format!("{level}\n{}", notes(program, &errors, class)))?;
+    }
     Ok(Case { class: Some(class), errors })
 }
 

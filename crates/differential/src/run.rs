@@ -36,7 +36,11 @@ impl Runner {
     }
 
     fn compile(&self, source: &Path, object: &Path, flags: &[&str]) -> Result<()> {
-        let output = Command::new(&self.clang)
+        self.compile_with(Command::new(&self.clang), source, object, flags)
+    }
+
+    fn compile_with(&self, mut compiler: Command, source: &Path, object: &Path, flags: &[&str]) -> Result<()> {
+        let output = compiler
             .args(["-fsanitize=address", "-O0", "-w", "-c"])
             .args(flags)
             .arg(source)
@@ -52,11 +56,31 @@ impl Runner {
 
     /// Compiles and links; an error if the program does not compile.
     pub fn build(&self, source: &Path) -> Result<PathBuf> {
+        self.build_with(&|| Command::new(&self.clang), source, &[])
+    }
+
+    /// The same by `caulk cc`, with every allocation site guarded.
+    pub fn guarded(&self, caulk: &Path, source: &Path, level: &'static str) -> Result<PathBuf> {
+        let compiler = || {
+            let mut command = Command::new(caulk);
+            command.args(["cc", "--compiler", &self.clang, "--guard-everything"]);
+            command
+        };
+        self.build_with(&compiler, source, &optimised(level))
+    }
+
+    /// What to compare a guarded program with.
+    pub fn unguarded(&self, source: &Path, level: &'static str) -> Result<PathBuf> {
+        self.build_with(&|| Command::new(&self.clang), source, &optimised(level))
+    }
+
+    fn build_with(&self, compiler: &dyn Fn() -> Command, source: &Path, flags: &[&str]) -> Result<PathBuf> {
         let object = source.with_extension("o");
-        self.compile(source, &object, &["-Dmain=program_main", "-DEXERCISE"])?;
+        let flags = [&["-Dmain=program_main", "-DEXERCISE"], flags].concat();
+        self.compile_with(compiler(), source, &object, &flags)?;
         let binary = source.with_extension("bin");
         let wraps = WRAPPED.map(|name| format!("-Wl,--wrap={name}"));
-        let output = Command::new(&self.clang)
+        let output = compiler()
             .arg("-fsanitize=address")
             .args(wraps)
             .args([&object, &self.folder.join("runner.o")])
@@ -66,6 +90,10 @@ impl Runner {
             .context("linking")?;
         if !output.status.success() {
             bail!("{} does not link:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("caulk: warning") {
+            bail!("{} is not guarded:\n{said}", source.display());
         }
         let _ = std::fs::remove_file(&object);
         Ok(binary)
@@ -95,6 +123,11 @@ impl Runner {
         }
         Ok(behaviour)
     }
+}
+
+/// Clang must not leave allocations out: runs are told apart by which of them fail.
+fn optimised(level: &'static str) -> [&'static str; 2] {
+    [level, "-fno-builtin"]
 }
 
 /// Whether some run has an error.

@@ -37,6 +37,7 @@ pub use cache::{CacheChoice, DEFAULT_LIMIT};
 pub use capture::{CaptureReport, capture};
 pub use database::{CompileCommand, parse as parse_database};
 pub use error::FrontendError;
+pub use flags::{Arg, parse as parse_arguments};
 pub use link::{LinkKind, LinkRecord, link, relink};
 pub use load::{FailedUnit, Loaded, Timings};
 pub use patched::CompiledUnit;

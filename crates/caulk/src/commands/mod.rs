@@ -5,7 +5,9 @@ use anyhow::Result;
 use crate::args::Command;
 use crate::exit::Outcome;
 
+mod build;
 mod capture;
+mod cc;
 mod check;
 mod dump;
 mod explain;
@@ -19,6 +21,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Check(args) => check::run(&args),
         Command::Fix(args) => fix::run(&args),
         Command::Capture(args) => capture::run(&args),
+        Command::Cc(args) => cc::run(&args),
+        Command::Build(args) => build::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Models(args) => models::run(&args),

@@ -3,7 +3,10 @@
 
 mod carets;
 mod fix;
+mod guarded;
 mod sanitize;
+
+pub use guarded::everything_guarded;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +21,11 @@ use carets::{Expected, Fixture, State, find_fixtures};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+/// The programs of the papers.
+pub fn papers() -> PathBuf {
+    root().join("papers")
 }
 
 /// All fixtures, or those that `FIXTURE=part-of-name` chooses.

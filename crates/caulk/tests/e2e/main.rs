@@ -8,6 +8,7 @@ mod cli;
 mod fix;
 mod fixtures;
 mod graph;
+mod guard;
 mod kept;
 mod pages;
 mod run;

@@ -23,7 +23,7 @@ use caulk_report::{DiskSources, HtmlOptions, Report};
 use self::alarms::Imported;
 use self::before::Before;
 use self::workshop::Shop;
-use crate::args::{FixArgs, FixFormat};
+use crate::args::{FixArgs, FixFormat, LoadArgs};
 use crate::commands::pages;
 use crate::config::{Config, Level};
 use crate::driver::{self, Project};
@@ -87,6 +87,40 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
         left |= remains;
     }
     Ok(if left { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// What is wrong with the program of a compile database, and, unless `all` is asked for, has no patch. The configuration
+/// and the cache are those of the current folder.
+pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
+    let load = LoadArgs {
+        jobs: 0,
+        cache: Some(PathBuf::from(".caulk")),
+        no_cache: false,
+        config: Config::nearest(Path::new(".")),
+        flags: Vec::new(),
+    };
+    let bar = Bar::new();
+    let project = driver::load(&[database.to_owned()], &load, &bar)?;
+    bar.phase("following allocations");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(load.jobs).build().context("cannot start threads")?;
+    let options = Options::default();
+    let analysis = driver::analyse(&project, load.jobs)?;
+    let findings = pool.install(|| caulk_checkers::findings_of(&analysis, &options));
+    let suppressed = suppressed(&findings, &project);
+    let wanted = |finding: &Finding| wanted(finding, &project.config) && !suppressed.contains(&finding.fingerprint.0);
+    let mut left: Vec<Finding> = findings.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
+    if !all && !left.is_empty() {
+        bar.phase("proving patches");
+        let shop = Shop::new(&project, &analysis, options, &pool);
+        let survey = Survey::of(&analysis, findings.findings);
+        let root = project.loaded.root.clone();
+        let repaired = caulk_repair::repair(&shop, survey, &root, &wanted, &mut |_, _| Ok(()));
+        let fixed = |finding: &Finding| {
+            repaired.done.iter().any(|done| done.patch.is_fixed() && done.finding.fingerprint == finding.fingerprint)
+        };
+        left.retain(|finding| !fixed(finding));
+    }
+    Ok(left)
 }
 
 /// Findings to be left alone, by fingerprint, and why.

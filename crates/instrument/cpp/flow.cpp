@@ -1,0 +1,474 @@
+// Where a block goes within one function: every value that may be its address or lead to it, and every point at which
+// somebody else may get hold of it.
+//
+//     p = malloc(n)        values: p                       owner = p
+//     q = p + 4            values: p, q
+//     append(list, q)      lend: append may store it       the callee forgets the owner where it does
+//     list->last = q       take                            owner = nothing, just before
+//     s.name = p           values: p, q, s (a holder)      s is this function's: nobody else sees it
+//
+// Invariant: as long as nothing was taken, every pointer to the block is one of these values or lies in memory that
+// only these values lead to. So when none of them is live, nobody can use the block any more.
+#include "guard.h"
+
+#include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Operator.h"
+
+namespace caulk {
+
+std::string placeOf(const Instruction &instruction) {
+  const DebugLoc &location = instruction.getDebugLoc();
+  if (!location)
+    return instruction.getFunction()->getName().str();
+  auto *scope = cast<DIScope>(location.getScope());
+  return (scope->getFilename() + ":" + Twine(location.getLine())).str();
+}
+
+/// What happens to one argument of one call.
+struct ArgumentEffect {
+  enum { Borrow, Take, Release, Lend, Move, StoreInto, CopyInto } kind = Borrow;
+  unsigned into = 0;
+  bool returned = false;
+  Depth depth = Depth::None;
+  std::string why;
+};
+
+class FlowBuilder {
+public:
+  FlowBuilder(Analysis &analysis, Function &function) : analysis(analysis), function(function) {}
+
+  Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, const Root *from) {
+    root = from;
+    for (;;) {
+      flow = Flow();
+      flow.deep = deep;
+      holderStores.clear();
+      pointersAt.clear();
+      for (auto [value, flags] : seeds)
+        add(value, flags);
+      spread();
+      classify();
+      if (!refuseExposed())
+        return std::move(flow);
+      if (flow.refused)
+        return std::move(flow);
+    }
+  }
+
+private:
+  Analysis &analysis;
+  Function &function;
+  const Root *root = nullptr;
+  Flow flow;
+  /// Where in a holder the address may lie; without an offset, anywhere.
+  std::map<Value *, std::vector<std::optional<int64_t>>> pointersAt;
+  SmallPtrSet<Instruction *, 4> refused;
+  SmallPtrSet<Instruction *, 8> holderStores;
+  bool changed = false;
+
+  void add(Value *value, unsigned flags) {
+    if (isa<Constant>(value))
+      return;
+    auto [at, inserted] = flow.values.insert({value, flags});
+    if (inserted || (at->second | flags) != at->second) {
+      at->second |= flags;
+      changed = true;
+    }
+  }
+
+  void spread() {
+    do {
+      changed = false;
+      Depth before = flow.deep;
+      for (size_t i = 0; i < flow.values.size(); i++) {
+        auto [value, flags] = *(flow.values.begin() + i);
+        for (Use &use : value->uses())
+          follow(*value, flags, use);
+      }
+      changed |= before != flow.deep;
+    } while (changed);
+  }
+
+  void deepen(Depth depth) { flow.deep = std::max(flow.deep, depth); }
+
+  bool mayCarry(Instruction &load) const {
+    Type *type = load.getType();
+    if (!type->isIntegerTy())
+      return !type->isFloatingPointTy();
+    if (type->getIntegerBitWidth() < 64)
+      return false;
+    return flow.deep == Depth::Numbers || overlaysPointer(load) || becomesPointer(load, 0);
+  }
+
+  /// A number that is read where an address was put: a union, or a struct that is passed in registers.
+  bool overlaysPointer(Instruction &load) const {
+    int64_t offset = 0;
+    const DataLayout &layout = function.getParent()->getDataLayout();
+    auto *read = dyn_cast<LoadInst>(&load);
+    if (!read)
+      return true;
+    Value *base = GetPointerBaseWithConstantOffset(read->getPointerOperand(), offset, layout);
+    auto found = pointersAt.find(getUnderlyingObject(base, 0));
+    if (found == pointersAt.end())
+      return false;
+    if (base != found->first)
+      return true;
+    return any_of(found->second, [&](std::optional<int64_t> at) { return !at || std::abs(*at - offset) < 8; });
+  }
+
+  static bool becomesPointer(const Value &number, unsigned depth) {
+    return depth > 6 || any_of(number.users(), [&](const User *user) {
+             return isa<IntToPtrInst>(user) || (isa<PHINode, SelectInst, BinaryOperator, CastInst, FreezeInst>(user) &&
+                                                becomesPointer(*user, depth + 1));
+           });
+  }
+
+  /// Memory that only this function knows of: a local variable, or a block it has just made.
+  Value *holder(Value *address) const {
+    Value *object = getUnderlyingObject(address, 0);
+    if (auto *slot = dyn_cast<AllocaInst>(object))
+      return slot;
+    if (root && object == root->call && root->outArgument < 0 && root->out < 0)
+      return object;
+    if (analysis.freshRaw(*object))
+      return object;
+    return nullptr;
+  }
+
+  void storeInto(Value &value, Value *address, Instruction &at) {
+    if (refused.contains(&at))
+      return;
+    // A descriptor, or a part of an address, that is stored is not found again by what is read.
+    if (value.getType()->isIntegerTy() && value.getType()->getIntegerBitWidth() < 64)
+      return;
+    Value *object = holder(address);
+    if (!object)
+      return;
+    deepen(value.getType()->isIntegerTy() ? Depth::Numbers : Depth::Pointers);
+    if (holderStores.insert(&at).second) {
+      int64_t offset = 0;
+      const DataLayout &layout = function.getParent()->getDataLayout();
+      Value *base = GetPointerBaseWithConstantOffset(address, offset, layout);
+      bool known = base == object && isa<StoreInst>(at) && value.getType()->isPointerTy();
+      pointersAt[object].push_back(known ? std::optional(offset) : std::nullopt);
+      changed = true;
+    }
+    add(object, IsHolder);
+  }
+
+  void follow(Value &value, unsigned flags, Use &use) {
+    auto *user = dyn_cast<Instruction>(use.getUser());
+    if (!user)
+      return;
+    if (isa<PHINode, CastInst, FreezeInst, GetElementPtrInst, InsertValueInst, ExtractValueInst, InsertElementInst,
+            ExtractElementInst, ShuffleVectorInst, UnaryOperator>(user)) {
+      add(user, flags);
+    } else if (auto *select = dyn_cast<SelectInst>(user)) {
+      if (use.getOperandNo() != 0)
+        add(select, flags);
+    } else if (auto *operation = dyn_cast<BinaryOperator>(user)) {
+      if (!isDifference(*operation))
+        add(operation, flags);
+    } else if (isa<LoadInst, AtomicRMWInst, AtomicCmpXchgInst>(user)) {
+      if (flow.deep != Depth::None && use.getOperandNo() == 0 && mayCarry(*user))
+        add(user, IsBlock);
+    } else if (auto *store = dyn_cast<StoreInst>(user)) {
+      if (use.getOperandNo() == 0)
+        storeInto(value, store->getPointerOperand(), *store);
+    } else if (auto *call = dyn_cast<CallBase>(user)) {
+      if (!call->isArgOperand(&use))
+        return;
+      ArgumentEffect effect = effectOf(*call, call->getArgOperandNo(&use), flags);
+      if (effect.returned)
+        add(call, flags | IsBlock | (effect.depth != Depth::None ? unsigned(IsHolder) : 0u));
+      deepen(effect.depth);
+      if (effect.kind == ArgumentEffect::Move)
+        add(call, flags | IsBlock);
+      if (effect.kind == ArgumentEffect::StoreInto || effect.kind == ArgumentEffect::CopyInto)
+        storeInto(value, call->getArgOperand(effect.into), *call);
+    }
+  }
+
+  /// `end - begin` is a length, no address.
+  static bool isDifference(const BinaryOperator &operation) {
+    return operation.getOpcode() == Instruction::Sub && isa<PtrToIntInst>(operation.getOperand(0)) &&
+           isa<PtrToIntInst>(operation.getOperand(1));
+  }
+
+  ArgumentEffect effectOf(CallBase &call, unsigned argument, unsigned flags) {
+    ArgumentEffect effect;
+    auto take = [&](std::string why) {
+      effect.kind = ArgumentEffect::Take;
+      effect.returned = call.getType()->isPointerTy();
+      effect.why = std::move(why);
+      return effect;
+    };
+    if (call.isInlineAsm())
+      return take("goes into inline assembly");
+    if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call))
+      return ofIntrinsic(*intrinsic, argument, take);
+    if (Function *callee = analysis.callee(call)) {
+      if (argument >= callee->arg_size()) {
+        if (analysis.variadicOnlyPrinted(*callee))
+          return effect;
+        return take(("is one of the further arguments of `" + callee->getName() + "`").str());
+      }
+      Summary summary = analysis.ask(*callee, argument, flow.deep);
+      effect.returned = summary.mayReturn;
+      effect.depth = summary.mayReturn ? summary.returns : Depth::None;
+      if (!summary.mayTake)
+        return effect;
+      if (summary.mustTake || !analysis.canClone(*callee) || call.isMustTailCall()) {
+        auto result = take(("goes to `" + callee->getName() + "`, which keeps or releases it").str());
+        result.returned = summary.mayReturn;
+        return result;
+      }
+      effect.kind = ArgumentEffect::Lend;
+      return effect;
+    }
+    const Model *model = analysis.model(call);
+    if (!model) {
+      if (Function *named = call.getCalledFunction())
+        return take(("goes to `" + named->getName() + "`, of which nothing is known").str());
+      return take("goes through a function pointer");
+    }
+    return ofModel(call, *model, argument, flags, take);
+  }
+
+  template <typename TakeFn> ArgumentEffect ofIntrinsic(IntrinsicInst &call, unsigned argument, TakeFn take) {
+    ArgumentEffect effect;
+    if (isa<MemTransferInst>(call)) {
+      if (argument == 1 && flow.deep != Depth::None) {
+        effect.kind = ArgumentEffect::CopyInto;
+        effect.into = 0;
+      }
+      return effect;
+    }
+    if (isa<MemSetInst, DbgInfoIntrinsic, LifetimeIntrinsic, AssumeInst>(call))
+      return effect;
+    switch (call.getIntrinsicID()) {
+    case Intrinsic::expect:
+    case Intrinsic::expect_with_probability:
+    case Intrinsic::ptrmask:
+    case Intrinsic::launder_invariant_group:
+    case Intrinsic::strip_invariant_group:
+    case Intrinsic::ptr_annotation:
+    case Intrinsic::ssa_copy:
+    case Intrinsic::abs:
+    case Intrinsic::smin:
+    case Intrinsic::smax:
+    case Intrinsic::umin:
+    case Intrinsic::umax:
+    case Intrinsic::fshl:
+    case Intrinsic::fshr:
+    case Intrinsic::bswap:
+    case Intrinsic::bitreverse:
+      effect.returned = true;
+      return effect;
+    case Intrinsic::objectsize:
+    case Intrinsic::is_constant:
+    case Intrinsic::prefetch:
+    case Intrinsic::vastart:
+    case Intrinsic::vaend:
+    case Intrinsic::invariant_start:
+    case Intrinsic::var_annotation:
+      return effect;
+    case Intrinsic::vacopy:
+      return take("is copied with a list of arguments");
+    default:
+      return take("goes into a builtin");
+    }
+  }
+
+  template <typename TakeFn>
+  ArgumentEffect ofModel(CallBase &call, const Model &model, unsigned argument, unsigned flags, TakeFn take) {
+    StringRef name = call.getCalledFunction()->getName();
+    ArgumentEffect effect;
+    bool fresh = model.family >= 0 && model.outArgument < 0;
+    effect.returned = call.getType()->isPointerTy() ? !fresh || model.deep : model.returnsArgument == int(argument);
+    if (model.moves && argument == 0) {
+      effect.kind = ArgumentEffect::Move;
+      effect.returned = true;
+      return effect;
+    }
+    if (model.takes.count(argument))
+      return take(("is kept by `" + name + "`").str());
+    if (model.releases.count(argument)) {
+      effect.kind = ArgumentEffect::Release;
+      effect.returned = false;
+      effect.why = ("is released by `" + name + "`").str();
+      return effect;
+    }
+    for (auto [from, into] : model.stores)
+      if (from == argument) {
+        // `strtol(text, NULL, 10)` keeps nothing.
+        if (into < call.arg_size() && isa<ConstantPointerNull>(call.getArgOperand(into)))
+          return effect;
+        if (into >= call.arg_size() || !holder(call.getArgOperand(into)))
+          return take(("is stored by `" + name + "`").str());
+        effect.kind = ArgumentEffect::StoreInto;
+        effect.into = into;
+        return effect;
+      }
+    if (flow.deep != Depth::None)
+      for (auto [from, into] : model.copies)
+        if (from == argument) {
+          if (into >= call.arg_size())
+            return take(("is copied by `" + name + "`").str());
+          effect.kind = ArgumentEffect::CopyInto;
+          effect.into = into;
+          return effect;
+        }
+    // What a library writes, sends or copies may be the bytes of an address.
+    if ((flags & IsHolder) && !isRoot(call, argument))
+      return take(("lies in memory that goes to `" + name + "`").str());
+    for (auto [which, data] : model.callbacks)
+      if (data == argument || which == argument) {
+        auto *called = which < call.arg_size() ? dyn_cast<Function>(call.getArgOperand(which)) : nullptr;
+        if (which == argument && data != argument)
+          continue;
+        if (!called || called->isDeclaration() || called->isInterposable() || called->isVarArg())
+          return take(("is given to a function that `" + name + "` calls").str());
+        for (unsigned i = 0; i < called->arg_size(); i++)
+          if (analysis.ask(*called, i, flow.deep).mayTake)
+            return take(("is kept by `" + called->getName() + "`").str());
+      }
+    return effect;
+  }
+
+  bool isRoot(const CallBase &call, unsigned argument) const {
+    return root && &call == root->call && int(argument) == root->outArgument;
+  }
+
+  void classify() {
+    for (auto &[value, flags] : flow.values)
+      for (Use &use : value->uses())
+        if (auto *user = dyn_cast<Instruction>(use.getUser()))
+          classify(*value, flags, use, *user);
+  }
+
+  void take(Instruction &at, std::string why) { flow.takes.push_back({&at, TakeKind::Always, nullptr, std::move(why)}); }
+
+  void classify(Value &value, unsigned flags, Use &use, Instruction &user) {
+    if (auto *store = dyn_cast<StoreInst>(&user)) {
+      if (use.getOperandNo() == 0 && !holderStores.contains(store))
+        take(*store, "is stored into memory that others can reach");
+    } else if (auto *result = dyn_cast<ReturnInst>(&user)) {
+      flow.returns.insert(result);
+    } else if (isa<AtomicRMWInst, AtomicCmpXchgInst>(user)) {
+      // The value to compare with is only looked at.
+      unsigned written = isa<AtomicRMWInst>(user) ? 1 : 2;
+      if (use.getOperandNo() == written)
+        take(user, "is stored into memory that others can reach");
+    } else if (auto *call = dyn_cast<CallBase>(&user)) {
+      if (call->isCallee(&use))
+        return;
+      if (!call->isArgOperand(&use))
+        return take(*call, "goes into a call in a way that is not understood");
+      classifyArgument(value, flags, *call, call->getArgOperandNo(&use));
+    } else if (!isa<PHINode, CastInst, FreezeInst, GetElementPtrInst, InsertValueInst, ExtractValueInst,
+                    InsertElementInst, ExtractElementInst, ShuffleVectorInst, UnaryOperator, SelectInst, BinaryOperator,
+                    LoadInst, CmpInst, BranchInst, SwitchInst>(user)) {
+      take(user, "is used in a way that is not understood");
+    }
+  }
+
+  void classifyArgument(Value &value, unsigned flags, CallBase &call, unsigned argument) {
+    if (isRoot(call, argument))
+      return;
+    ArgumentEffect effect = effectOf(call, argument, flags);
+    switch (effect.kind) {
+    case ArgumentEffect::Borrow:
+      return;
+    case ArgumentEffect::Take:
+      return take(call, effect.why);
+    case ArgumentEffect::Release:
+      // `freeaddrinfo` may also get a part of the list.
+      if (call.getCalledFunction()->getName() == "freeaddrinfo")
+        return take(call, effect.why);
+      // Who releases a holder loses what it held, and that is ours still.
+      if (!(flags & IsBlock) && !isa<AllocaInst>(value))
+        return;
+      flow.takes.push_back({&call, TakeKind::Release, call.getArgOperand(argument), effect.why});
+      return;
+    case ArgumentEffect::Lend:
+      flow.lends.push_back({&call, argument});
+      return;
+    case ArgumentEffect::Move:
+      // A holder that is moved is as good as copied to a place we do not follow.
+      if (flags & IsHolder)
+        return take(call, "lies in memory that is moved");
+      flow.moves.push_back(&call);
+      return;
+    case ArgumentEffect::StoreInto:
+    case ArgumentEffect::CopyInto:
+      if (!holderStores.contains(&call))
+        take(call, "is stored into memory that others can reach");
+      return;
+    }
+  }
+
+  /// A holder that others got hold of before the block was put there keeps no secrets: such a store is a take.
+  bool refuseExposed() {
+    bool again = false;
+    auto exposes = [&](Instruction *store) {
+      auto reaches = [&](Instruction *taken, Value *operand) {
+        auto flags = flow.values.lookup(operand);
+        return (flags & IsHolder) && (taken == store || isPotentiallyReachable(taken, store));
+      };
+      for (auto &take : flow.takes)
+        for (Value *operand : take.at->operands())
+          if (reaches(take.at, operand))
+            return true;
+      for (auto &lend : flow.lends)
+        if (reaches(lend.call, lend.call->getArgOperand(lend.argument)))
+          return true;
+      return false;
+    };
+    for (Instruction *store : holderStores)
+      if (exposes(store))
+        again |= refused.insert(store).second;
+    if (root && root->outArgument >= 0 && exposes(root->call)) {
+      flow.refused = true;
+      return true;
+    }
+    return again;
+  }
+};
+
+/// Again, until all that was asked of other functions on the way is known.
+Flow Analysis::solved(function_ref<Flow()> build) {
+  for (;;) {
+    solve();
+    Flow flow = build();
+    if (pending.empty())
+      return flow;
+  }
+}
+
+Flow Analysis::flowOf(const Root &root) {
+  Function &function = *root.call->getFunction();
+  auto builder = [&] { return FlowBuilder(*this, function); };
+  if (root.outArgument >= 0) {
+    auto *slot = dyn_cast<AllocaInst>(root.call->getArgOperand(root.outArgument));
+    if (!slot) {
+      Flow flow;
+      flow.refused = true;
+      return flow;
+    }
+    return solved([&] { return builder().build({{slot, IsHolder}}, Depth::Pointers, &root); });
+  }
+  unsigned flags = root.holder ? IsBlock | IsHolder : IsBlock;
+  return solved([&] { return builder().build({{root.call, flags}}, root.deep, &root); });
+}
+
+Flow Analysis::flowOfArgument(Function &function, unsigned argument, Depth deep) {
+  unsigned flags = deep != Depth::None ? IsBlock | IsHolder : IsBlock;
+  auto build = [&] { return FlowBuilder(*this, function).build({{function.getArg(argument), flags}}, deep, nullptr); };
+  return solving ? build() : solved(build);
+}
+
+} // namespace caulk

@@ -1,0 +1,169 @@
+// What the parts of the instrumentation share. The whole is explained in `src/lib.rs`.
+#pragma once
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace caulk {
+
+using namespace llvm;
+
+/// Resources that are released by one function of one argument.
+struct Family {
+  std::string name, release;
+  bool integer = false;
+};
+
+/// How the result of an allocating function says that it succeeded.
+enum class Success { Always, Zero, NotMinusOne, NotNegative, NotNull };
+
+/// What a library function does. Every argument that is not mentioned is only borrowed.
+struct Model {
+  std::set<unsigned> takes, releases;
+  std::vector<std::pair<unsigned, unsigned>> stores, copies; // from argument, into the memory of argument
+  std::vector<std::pair<unsigned, unsigned>> callbacks;      // function argument, data argument
+  int family = -1;                                           // allocates
+  int outArgument = -1;                                      // into *argument; otherwise the result
+  int onlyIfNull = -1;                                       // allocates only if this argument is null
+  int returnsArgument = -1;
+  Success success = Success::NotNull;
+  bool deep = false; // what it allocates may hold pointers into itself
+  bool moves = false;
+};
+
+/// The block itself, or memory of this function that may hold its address.
+enum : unsigned { IsBlock = 1, IsHolder = 2 };
+
+/// Whether memory that is reached from these values may hold the block's address: not at all, as pointers, as numbers.
+enum class Depth : unsigned { None, Pointers, Numbers };
+
+enum class TakeKind { Always, Release };
+
+/// A point before which the owner must be forgotten.
+struct Take {
+  Instruction *at = nullptr;
+  TakeKind kind = TakeKind::Always;
+  Value *operand = nullptr; // what is released
+  std::string why;
+};
+
+/// A call that gets the block and may take it or not: its callee is told who the owner is.
+struct Lend {
+  CallBase *call = nullptr;
+  unsigned argument = 0;
+};
+
+/// Where one block goes within one function.
+struct Flow {
+  MapVector<Value *, unsigned> values;
+  Depth deep = Depth::None;
+  bool refused = false; // the root itself is stored where others can see it
+  std::vector<Take> takes;
+  std::vector<Lend> lends;
+  std::vector<CallBase *> moves; // realloc
+  SmallPtrSet<ReturnInst *, 4> returns;
+  bool mayTake() const { return !takes.empty() || !lends.empty() || !moves.empty(); }
+};
+
+/// What a caller must know of a function that gets a block as an argument.
+struct Summary {
+  bool mayTake = false, mayReturn = false, mustTake = true;
+  Depth returns = Depth::None; // what the result may lead to it through
+  bool operator==(const Summary &o) const {
+    return mayTake == o.mayTake && mayReturn == o.mayReturn && mustTake == o.mustTake && returns == o.returns;
+  }
+};
+
+/// One block that comes out of a call: by the result or through an argument; `out` counts those of a callee of ours.
+struct Root {
+  CallBase *call = nullptr;
+  int family = -1;
+  int outArgument = -1;
+  int out = -1;
+  Depth deep = Depth::None;
+  bool holder = false;
+  const Model *model = nullptr;
+};
+
+struct Site {
+  unsigned id = 0;
+  std::string file, function;
+  unsigned line = 0, column = 0;
+};
+
+/// Where blocks go, over all modules. Nothing is changed here.
+class Analysis {
+public:
+  std::vector<std::unique_ptr<Module>> modules;
+  StringMap<Model> models;
+  std::vector<Family> families;
+  std::string name;        // of a shared library
+  StringSet<> defined;     // by the program: no model holds for them
+
+  void prepare();
+  /// The definition that a call reaches, or null.
+  Function *callee(const CallBase &call) const;
+  const Model *model(const CallBase &call) const;
+  /// Whether a variant of it with more parameters can be made.
+  bool canClone(const Function &function) const;
+  /// All blocks that a call brings forth.
+  std::vector<Root> rootsOf(CallBase &call);
+  /// The blocks that a function makes and may return, at most a few.
+  const std::vector<Root> &returned(Function &function);
+  Flow flowOf(const Root &root);
+  Flow flowOfArgument(Function &function, unsigned argument, Depth deep);
+  Summary summary(Function &function, unsigned argument, Depth deep);
+
+private:
+  using Key = std::tuple<Function *, unsigned, Depth>;
+  struct Entry {
+    Summary value;
+    std::set<Key> readers;
+  };
+  StringMap<Function *> definitions;
+  std::map<Key, Entry> summaries;
+  std::deque<Key> pending;
+  std::vector<Key> reading;
+  bool solving = false;
+  std::map<Function *, std::vector<Root>> returnedBlocks;
+  std::set<Function *> returnedPending;
+
+  friend class FlowBuilder;
+  Summary ask(Function &function, unsigned argument, Depth deep);
+  bool mustTake(Function &function, Argument &seed, const Flow &flow);
+  void solve();
+  Flow solved(function_ref<Flow()> build);
+  bool variadicOnlyPrinted(Function &function);
+  bool onlyPrinted(Value &list, unsigned depth);
+  bool freshRaw(const Value &value) const;
+};
+
+/// A place where a dead block is reclaimed: after an instruction, or on the way from one block to the next.
+struct Reclaim {
+  Instruction *after = nullptr;
+  BasicBlock *from = nullptr, *to = nullptr;
+};
+std::vector<Reclaim> reclaimPoints(const Flow &flow, const Root &root);
+
+/// Why nothing can be reclaimed, or empty: a way from the root to a point on which nothing takes the block.
+std::string whyNever(const Flow &flow, const Root &root, const std::vector<Reclaim> &points);
+
+std::string placeOf(const Instruction &instruction);
+
+/// Puts the chosen sites into effect; returns the indices of the modules that were changed, and a report.
+std::set<unsigned> instrument(Analysis &analysis, const std::vector<Site> &sites, bool everything, std::string &report);
+
+} // namespace caulk
