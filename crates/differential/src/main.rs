@@ -203,16 +203,11 @@ fn one(options: &Options, runner: &Runner, scratch: &Path, seed: u64) -> Result<
 /// Builds one program with everything guarded, at one level of optimisation or another, and compares it with itself.
 fn guard(options: &Options, caulk: &Path, runner: &Runner, source: &Path, program: &Program) -> Result<Case> {
     let level = ["-O0", "-O1", "-O2", "-O3"][(program.seed % 4) as usize];
-    let unguarded = runner.unguarded(source, level)?;
-    let mut before = runner.run(&unguarded, program.bits, false)?;
-    let deep = !has_errors(&before);
-    if deep {
-        before = runner.run(&unguarded, program.bits, true)?;
-    }
+    let before = runner.run(&runner.unguarded(source, level)?, program.bits, false)?;
     let guarded = source.with_file_name("guarded.c");
     std::fs::write(&guarded, &program.source)?;
     let guarded = runner.guarded(caulk, &guarded, level)?;
-    let class = judge_guarded(&before, &runner.run(&guarded, program.bits, deep)?);
+    let class = judge_guarded(&before, &runner.run(&guarded, program.bits, false)?);
     let errors = error_kinds(&before);
     if keeps(options, class) {
         let kept = options.out.join(format!("{}-{}", slug(class), program.seed));

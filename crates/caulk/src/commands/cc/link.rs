@@ -44,10 +44,16 @@ pub(super) fn run(words: &Words, tools: &Tools, args: &GuardArgs) -> Result<Outc
         return Ok(outcome(linked.status));
     }
     let inputs = gather(&String::from_utf8_lossy(&linked.stdout));
-    if !inputs.is_empty()
-        && let Err(reason) = guard_program(words, tools, args, (line, &inputs), scratch.path())
-    {
-        warn(&format!("{} is not guarded: {reason:#}", name(words)));
+    if !inputs.is_empty() {
+        // A bug of ours is no reason for a build to fail, either.
+        std::panic::set_hook(Box::new(|panic| warn(&format!("this is a bug of caulk, please report it: {panic}"))));
+        let work = || guard_program(words, tools, args, (line, &inputs), scratch.path());
+        let reason = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+            Ok(Ok(())) => return Ok(Outcome::Clean),
+            Ok(Err(reason)) => format!("{reason:#}"),
+            Err(_) => "caulk failed on it".to_owned(),
+        };
+        warn(&format!("{} is not guarded: {reason}", name(words)));
     }
     Ok(Outcome::Clean)
 }
