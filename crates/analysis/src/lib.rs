@@ -33,6 +33,7 @@ mod noreturn;
 mod object;
 mod place;
 mod replay;
+pub mod roles;
 pub mod show;
 mod slots;
 mod state;

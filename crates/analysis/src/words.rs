@@ -81,6 +81,11 @@ impl<'a> Words<'a> {
         self.cell_within(obj, off, DEPTH)
     }
 
+    pub fn param(&self, index: u32) -> String {
+        let var = self.function.vars.iter().find(|var| var.param == Some(index));
+        var.map_or_else(|| format!("argument {}", index + 1), |var| var.name.clone())
+    }
+
     /// What people call the object itself: the pointer to it, for what a pointer points to.
     pub fn object(&self, obj: ObjId) -> String {
         match self.summary.objects.get(obj.index()) {
@@ -149,10 +154,7 @@ impl<'a> Words<'a> {
             Term::Int(value) => value.to_string(),
             Term::Param(index) => {
                 let var = self.function.vars.iter().find(|var| var.param == Some(*index));
-                return match var {
-                    Some(var) => (var.name.clone(), var.ty),
-                    None => (format!("argument {}", index + 1), None),
-                };
+                return (self.param(*index), var.and_then(|var| var.ty));
             }
             Term::Content { obj, off, epoch } => {
                 let (text, ty) = self.cell_within(*obj, *off, depth - 1);

@@ -252,6 +252,8 @@ pub(crate) enum DumpKind {
     Summary,
     /// Where a function's pointers go: allocations, releases, calls through pointers, cells
     Pointsto,
+    /// The functions that allocate, release, take what they are given, or never return
+    Roles,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,11 @@ pub(super) fn run(args: &DumpArgs) -> Result<Outcome> {
     let text = match args.what {
         DumpKind::Ir => ir(program, wanted.as_deref()),
         DumpKind::Callgraph => callgraph(program, wanted.as_deref()),
+        DumpKind::Roles => {
+            let analysis = driver::analyse(&project, args.load.jobs)?;
+            let all: Vec<FuncId> = program.functions.ids().collect();
+            caulk_analysis::roles::list(&analysis.knowledge, wanted.as_deref().unwrap_or(&all))
+        }
         DumpKind::Summary | DumpKind::Pointsto => {
             let analysis = driver::analyse(&project, args.load.jobs)?;
             let all: Vec<FuncId> = program.functions.ids().collect();

@@ -281,3 +281,49 @@ fn a_program_can_be_dumped() {
     let wrong = run(folder.path(), &["dump", "ir", "load.c", "lod"]).expect_code(2);
     assert!(wrong.stderr.contains("did you mean `load`?"), "{}", wrong.stderr);
 }
+
+/// One function of each role, and a user of them all that has none.
+const ROLES: &str = r#"
+#include <stdlib.h>
+struct node { char *text; struct node *next; };
+struct list { struct node *head; };
+static void die(void) { exit(1); }
+struct node *node_new(void) {
+    struct node *node = malloc(sizeof *node);
+    if (!node)
+        die();
+    return node;
+}
+void node_free(struct node *node) { free(node->text); free(node); }
+void list_add(struct list *list, struct node *node) { node->next = list->head; list->head = node; }
+int main(void) {
+    struct node *node = node_new();
+    node->text = NULL;
+    node_free(node);
+    return 0;
+}
+"#;
+
+#[test]
+fn functions_are_listed_by_role() {
+    let folder = project(&[("roles.c", ROLES)]);
+    let listed = run(folder.path(), &["dump", "roles", "roles.c"]).expect_code(0);
+    let lines: Vec<_> =
+        listed.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "allocators: 1",
+            "node_new roles.c:6 memory in its result",
+            "deallocators: 1",
+            "node_free roles.c:12 releases node; releases node->text",
+            "takers: 1",
+            "list_add roles.c:13 keeps node in list->head",
+            "never return: 1",
+            "die roles.c:5",
+            "calls through pointers: 0, of them 0 (100.0 %) with 10 targets or fewer",
+        ]
+    );
+    let one = run(folder.path(), &["dump", "roles", "roles.c", "list_add"]).expect_code(0);
+    assert!(one.stdout.contains("allocators: 0\n") && one.stdout.contains("takers: 1\n"), "{}", one.stdout);
+}
