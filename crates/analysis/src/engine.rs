@@ -151,7 +151,7 @@ pub(crate) struct Engine<'a> {
     pub return_at: Option<InstId>,
 }
 
-pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Analysed {
+fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
     let program = knowledge.program;
     let function = program.function(id);
     let mut bound = FxHashSet::default();
@@ -176,7 +176,7 @@ pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> 
             _ => {}
         }
     }
-    let mut engine = Engine {
+    Engine {
         program,
         models: knowledge.models,
         knowledge: Asked::new(knowledge, id),
@@ -214,10 +214,27 @@ pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> 
         way: None,
         block: BlockId(0),
         return_at: None,
-    };
+    }
+}
+
+pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Analysed {
+    let mut engine = engine(knowledge, id, limits);
     engine.run();
     engine.confirm_incidents();
     engine.finish()
+}
+
+/// A way to each outcome of a function, by its number, for people who want to look into a call. The function is run
+/// again: nobody else needs the ways. None, if that does not give the summary that callers have used.
+pub fn ways_out(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Vec<Vec<Event>> {
+    let mut engine = engine(knowledge, id, limits);
+    engine.run();
+    let states = engine.merged_exits();
+    let same = knowledge.summary(id).is_some_and(|summary| engine.export(&states).2 == summary.outcomes);
+    if !same {
+        return Vec::new();
+    }
+    states.iter().map(|state| crate::trace::paths(&state.trace, 1).pop().unwrap_or_default()).collect()
 }
 
 impl Engine<'_> {

@@ -47,7 +47,7 @@ mod words;
 pub use callgraph::{CallGraph, MAX_TARGETS};
 pub use cfg::tested;
 pub use cfg::{Cfg, for_each_operand, successors};
-pub use engine::{Analysed, Limits};
+pub use engine::{Analysed, Limits, ways_out};
 pub use incident::{Condition, Doubt, Incident, IncidentKind, Loss, NotHeap, ReleaseFact, Subject, Suspicion, Use};
 pub use object::{ObjId, ObjState, Object, Status};
 pub use place::Off;

@@ -26,8 +26,9 @@ use caulk_ir::{FuncId, Ty, ValueId};
 
 use crate::callgraph::MAX_TARGETS;
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::summary::{Outcome, Summary};
-use crate::term::{Off, Term, TermId};
+use crate::term::{Term, TermId};
 use crate::whole::Knowledge;
 use crate::words::Words;
 

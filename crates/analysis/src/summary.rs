@@ -136,8 +136,8 @@ impl Summary {
 }
 
 impl Engine<'_> {
-    pub(crate) fn finish(mut self) -> Analysed {
-        self.drop_emptied();
+    /// The function's ways out, as far as they are told apart.
+    pub(crate) fn merged_exits(&mut self) -> Vec<State> {
         let exits = std::mem::take(&mut self.exits);
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);
@@ -164,13 +164,25 @@ impl Engine<'_> {
             }
             states = merged.into_iter().map(|entry| entry.1).collect();
         }
+        states
+    }
+
+    /// The exits in terms of their own.
+    pub(crate) fn export(&self, states: &[State]) -> (Vec<Term>, Vec<Object>, Vec<Outcome>) {
         let mut exporter = Exporter::new(&self.terms);
-        let outcomes: Vec<Outcome> = states.iter().map(|state| exporter.outcome(state)).collect();
+        let outcomes = states.iter().map(|state| exporter.outcome(state)).collect();
+        (exporter.terms, exporter.objects, outcomes)
+    }
+
+    pub(crate) fn finish(mut self) -> Analysed {
+        self.drop_emptied();
+        let states = self.merged_exits();
+        let (terms, objects, outcomes) = self.export(&states);
         let mut assumed: Vec<String> = self.assumed.iter().cloned().collect();
         assumed.sort_unstable();
         let summary = Summary {
-            terms: exporter.terms,
-            objects: exporter.objects,
+            terms,
+            objects,
             outcomes,
             drained: self.drained,
             calls_unknown: self.calls_unknown,

@@ -3,6 +3,7 @@
 
 mod classes;
 mod graph;
+mod inside;
 mod latent;
 mod naming;
 mod steps;
@@ -42,12 +43,13 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
         .filter(|incident| !callers.rule_out(incident) && !latent::needs_unexpected_null(analysis, incident))
         .collect();
     let verified = verify::verify(&wanted);
+    let inside = inside::Inside::new(analysis, options.limits);
     let mut all: Vec<Finding> = Vec::new();
     for (incident, verdict) in wanted.iter().zip(&verified.verdicts) {
         match verdict {
             Verdict::Infeasible => {}
-            Verdict::Feasible => all.push(finding(analysis, incident)),
-            Verdict::Undecided => all.push(undecided(finding(analysis, incident))),
+            Verdict::Feasible => all.push(finding(analysis, incident, &inside)),
+            Verdict::Undecided => all.push(undecided(finding(analysis, incident, &inside))),
         }
     }
     // A function of a header is analysed with every unit that includes it.
@@ -87,7 +89,7 @@ fn rule_of(models: &Models, incident: &Incident) -> Rule {
     }
 }
 
-fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
+fn finding(analysis: &Analysis<'_>, incident: &Incident, inside: &inside::Inside<'_>) -> Finding {
     let knowledge = &analysis.knowledge;
     let names = Names::new(knowledge, incident.function);
     let models = knowledge.models;
@@ -159,7 +161,7 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident) -> Finding {
     } else {
         None
     };
-    let steps = steps::steps(analysis, incident, &names);
+    let steps = steps::steps(analysis, incident, &names, inside);
     let graph = graph::graph(analysis, incident, &names, &steps);
     Finding {
         rule,

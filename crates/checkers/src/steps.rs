@@ -3,14 +3,15 @@
 use caulk_analysis::{Analysis, Event, Incident, IncidentKind, Object, Subject, Summary, Term};
 use caulk_base::Id;
 use caulk_findings::{Decision, Step, StepKind};
-use caulk_ir::{Callee, InstId, Op, Target};
+use caulk_ir::{Callee, FuncId, InstId, Op, Target};
 
+use crate::inside::Inside;
 use crate::naming::Names;
 
 /// More steps than this are not shown; the ends matter most.
 const MAX_STEPS: usize = 16;
 
-pub fn steps(analysis: &Analysis<'_>, incident: &Incident, names: &Names<'_>) -> Vec<Step> {
+pub fn steps(analysis: &Analysis<'_>, incident: &Incident, names: &Names<'_>, inside: &Inside<'_>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut state = "allocated";
     let site = match incident.subject {
@@ -39,20 +40,12 @@ pub fn steps(analysis: &Analysis<'_>, incident: &Incident, names: &Names<'_>) ->
     for event in &events[after.min(events.len())..] {
         match *event {
             Event::Branch { inst, first, .. } => {
-                let op = &names.function.insts[inst].op;
-                let (condition, taken) = match op {
-                    Op::Branch { cond, .. } => (names.condition(*cond), first),
-                    Op::Switch { value, .. } => (format!("switch on {}", names.condition(*value)), first),
-                    _ => continue,
-                };
-                let text = match op {
-                    Op::Branch { .. } => format!("`{condition}` is {} here", if taken { "true" } else { "false" }),
-                    _ => format!("{condition} takes {}", if taken { "this case" } else { "the default" }),
-                };
-                push(&mut steps, StepKind::Branch, inst, text, state, Some(Decision { condition, taken }));
+                if let Some((text, decision)) = branch(names, inst, first) {
+                    push(&mut steps, StepKind::Branch, inst, text, state, Some(decision));
+                }
             }
             Event::Outcome { inst, outcome } => {
-                if let Some(text) = outcome_text(analysis, incident, names, inst, outcome as usize) {
+                if let Some(text) = outcome_text(analysis, incident.function, names, inst, outcome as usize) {
                     push(&mut steps, StepKind::Call, inst, text, state, None);
                 }
             }
@@ -86,13 +79,66 @@ pub fn steps(analysis: &Analysis<'_>, incident: &Incident, names: &Names<'_>) ->
         IncidentKind::InvalidFree(_) => (StepKind::Release, "released here", "not allocated"),
     };
     push(&mut steps, kind, incident.at, text.into(), end, None);
-    steps
+    look_inside(incident, events, names, inside, steps)
+}
+
+/// Puts what happens inside the calls behind the steps that stand for them.
+fn look_inside(
+    incident: &Incident,
+    events: &[Event],
+    names: &Names<'_>,
+    inside: &Inside<'_>,
+    outer: Vec<Step>,
+) -> Vec<Step> {
+    let site = match incident.subject {
+        Subject::Allocated { site, .. } => Some(site),
+        Subject::Input(_) => None,
+    };
+    let mut calls: Vec<InstId> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Outcome { inst, .. } => Some(*inst),
+            _ => None,
+        })
+        .collect();
+    calls.extend(site.into_iter().chain(incident.freed_at).chain([incident.at]));
+    let mut all = Vec::with_capacity(outer.len());
+    for step in outer {
+        let opens = matches!(step.kind, StepKind::Call | StepKind::Allocate | StepKind::Release);
+        let call = calls.iter().rev().copied().find(|&call| opens && names.place(call) == step.place);
+        let state = step.state.clone();
+        all.push(step);
+        if let Some(call) = call {
+            let number = events.iter().rev().find_map(|event| match event {
+                Event::Outcome { inst, outcome } if *inst == call => Some(*outcome as usize),
+                _ => None,
+            });
+            all.extend(inside.steps(incident.function, call, number.unwrap_or(0), 1, &state));
+        }
+    }
+    all
+}
+
+/// How a branch was decided, and in words.
+pub fn branch(names: &Names<'_>, inst: InstId, taken: bool) -> Option<(String, Decision)> {
+    let (text, condition) = match &names.function.insts[inst].op {
+        Op::Branch { cond, .. } => {
+            let condition = names.condition(*cond);
+            (format!("`{condition}` is {} here", if taken { "true" } else { "false" }), condition)
+        }
+        Op::Switch { value, .. } => {
+            let condition = format!("switch on {}", names.condition(*value));
+            (format!("{condition} takes {}", if taken { "this case" } else { "the default" }), condition)
+        }
+        _ => return None,
+    };
+    Some((text, Decision { condition, taken }))
 }
 
 /// "`append` returns -1 here".
-fn outcome_text(
+pub fn outcome_text(
     analysis: &Analysis<'_>,
-    incident: &Incident,
+    caller: FuncId,
     names: &Names<'_>,
     inst: InstId,
     outcome: usize,
@@ -100,7 +146,7 @@ fn outcome_text(
     let Op::Call(call) = &names.function.insts[inst].op else { return None };
     let program = analysis.knowledge.program;
     let Callee::Symbol(symbol) = call.callee else { return None };
-    let Target::Functions(all) = program.target(program.unit_of(incident.function), symbol) else { return None };
+    let Target::Functions(all) = program.target(program.unit_of(caller), symbol) else { return None };
     let [one] = all.as_slice() else { return None };
     let summary = analysis.knowledge.summary(*one)?;
     let callee = &program.function(*one).name;

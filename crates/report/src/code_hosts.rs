@@ -21,7 +21,7 @@ pub fn render_github(report: &Report<'_>) -> String {
             Level::Error => "error",
         };
         let mut body = vec![finding.message.clone()];
-        body.extend(finding.steps.iter().enumerate().map(|(index, step)| {
+        body.extend(finding.steps.iter().filter(|step| step.depth == 0).enumerate().map(|(index, step)| {
             let place = &step.place;
             format!("{}. {}:{}: {}", index + 1, shown(report.root, &place.file), place.line, step_text(step))
         }));
@@ -127,7 +127,7 @@ fn issue(report: &Report<'_>, finding: &Finding) -> Issue {
         content: Content { body: rule_help(finding.rule).what },
         categories: ["Bug Risk"],
         location: lines(finding.primary()),
-        other_locations: finding.steps.iter().map(|step| lines(&step.place)).collect(),
+        other_locations: finding.steps.iter().filter(|step| step.depth == 0).map(|step| lines(&step.place)).collect(),
         severity,
         fingerprint: finding.fingerprint.0.clone(),
     }

@@ -132,6 +132,8 @@ fn marks(finding: &Finding) -> Vec<Mark<'_>> {
     let mut marks: Vec<Mark<'_>> = finding
         .steps
         .iter()
+        // What happens inside of calls is for those who ask.
+        .filter(|step| step.depth == 0)
         .enumerate()
         .map(|(index, step)| Mark {
             place: &step.place,

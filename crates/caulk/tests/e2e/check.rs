@@ -256,6 +256,23 @@ fn a_finding_of_the_last_run_can_be_explained_and_drawn() {
 }
 
 #[test]
+fn a_path_can_be_followed_into_the_calls() {
+    let folder = project(&[("leaky.c", LEAKY)]);
+    let ran = run(folder.path(), &["check", "--format", "json", "leaky.c"]);
+    let all = json(&ran);
+    let steps = all["findings"][0]["steps"].as_array().expect("steps");
+    let at = steps.iter().position(|step| step["text"] == "`fill` returns -1 here").expect("a call");
+    assert_eq!(steps[at + 1]["depth"], 1, "{steps:#?}");
+    assert_eq!(steps[at + 1]["location"]["function"], "fill");
+    assert_eq!(steps[at + 1]["decision"]["condition"], "n < 3");
+    assert_eq!(steps[at + 1]["decision"]["taken"], true);
+    assert_eq!(steps[at + 2]["depth"], 0, "{steps:#?}");
+    // The text for people stays with the function of the error.
+    let text = run(folder.path(), &["check", "leaky.c"]).stdout;
+    assert!(!text.contains("n < 3` is"), "{text}");
+}
+
+#[test]
 fn a_captured_build_is_checked_as_a_whole() {
     let folder = project(&[
         ("load.c", LEAKY),

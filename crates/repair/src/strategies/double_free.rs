@@ -14,7 +14,7 @@ use crate::target::is_plain;
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let finding = bench.target.finding;
     let mut places: Vec<&Place> = Vec::new();
-    for step in finding.steps.iter().filter(|step| step.kind == StepKind::Release) {
+    for step in finding.steps.iter().filter(|step| step.kind == StepKind::Release && step.depth == 0) {
         if !places.contains(&&step.place) {
             places.push(&step.place);
         }
