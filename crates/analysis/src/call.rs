@@ -294,6 +294,9 @@ impl Engine<'_> {
     pub(crate) fn make_room(&mut self, state: &mut State, id: InstId, sub: u32) {
         let recent = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
         if state.obj(recent).is_none() {
+            if self.cfg.is_in_some_loop(id) {
+                state.forget_inside(&self.terms, recent);
+            }
             return;
         }
         self.report_lost(state, id, Loss::Overwritten, |_, obj, _| obj == recent);

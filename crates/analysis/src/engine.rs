@@ -137,6 +137,8 @@ pub(crate) struct Engine<'a> {
     pub floors: Vec<(TermId, Range)>,
     /// Arrays of which some element was released, whichever it was.
     pub emptied: FxHashSet<ObjId>,
+    /// The objects that each object was put into, on any way.
+    pub ever_within: FxHashMap<ObjId, BTreeSet<ObjId>>,
     /// Blocks that were exchanged for a larger one, with that one.
     pub grown: BTreeSet<(ObjId, ObjId)>,
     /// What held the objects of which leaks were reported.
@@ -208,6 +210,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         counters: FxHashSet::default(),
         floors: Vec::new(),
         emptied: FxHashSet::default(),
+        ever_within: FxHashMap::default(),
         grown: BTreeSet::new(),
         held: BTreeMap::new(),
         forget_variables: false,

@@ -256,25 +256,27 @@ impl Engine<'_> {
             if let Some(known) = state.obj_mut(held) {
                 known.within = Some(holder);
             }
+            let held = self.recent(held);
+            self.ever_within.entry(held).or_default().insert(holder);
         }
     }
 
-    /// The objects that held a lost one, from the inside out.
+    /// The object that held a lost one on this path, and those that held that one, on any.
     pub(crate) fn holders(&self, state: &State, obj: ObjId) -> Vec<ObjId> {
-        let mut chain = Vec::new();
-        let mut at = obj;
-        while chain.len() < 4 {
-            let within = state.obj(at).and_then(|known| known.within).or_else(|| {
-                let holds = |entry: &&((ObjId, Off), Cell)| self.terms.mentions(entry.1.term).contains(&at);
-                state.cells.iter().find(holds).map(|entry| entry.0.0)
-            });
-            match within {
-                Some(holder) if holder != at && !chain.contains(&holder) => chain.push(holder),
-                _ => break,
+        let holds = |entry: &&((ObjId, Off), Cell)| self.terms.mentions(entry.1.term).contains(&obj);
+        let within = state.obj(obj).and_then(|known| known.within);
+        let within = within.or_else(|| state.cells.iter().find(holds).map(|entry| entry.0.0));
+        let mut all: Vec<ObjId> = within.into_iter().collect();
+        let mut at = 0;
+        while at < all.len() && all.len() < 8 {
+            for holder in self.ever_within.get(&all[at]).into_iter().flatten() {
+                if !all.contains(holder) {
+                    all.push(*holder);
+                }
             }
-            at = chain[chain.len() - 1];
+            at += 1;
         }
-        chain
+        all
     }
 
     /// Leaks of elements of an array whose elements are released one by one elsewhere in the function: the path on

@@ -262,8 +262,11 @@ impl State {
             let joined = self.obj(to).map_or(state, |old| old.join(state));
             self.set_obj(to, joined);
         }
-        let terms = &*renamer.terms;
-        // What lay in the old block is not what lies in the new one.
+        self.forget_inside(renamer.terms, from);
+    }
+
+    /// What lay in an old block is not what lies in a new one of its name.
+    pub fn forget_inside(&mut self, terms: &Terms, from: ObjId) {
         let inside = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from));
         self.objs.retain(|(obj, _)| !inside(*obj));
         self.cells.retain(|((obj, _), _)| !inside(*obj));
