@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Formats: SARIF, Infer's `report.json`, clang's plist, gcc's JSON diagnostics, the text of the sanitizers, Valgrind's
-//! text and XML. Which one it is, is seen from the content.
+//! text and XML, the runtime of guarded programs. Which one it is, is seen from the content.
 //!
 //! # Invariants
 //! - Nothing is known here of the program that the alarms are about, and no file is opened.
@@ -22,6 +22,7 @@ mod event;
 mod gcc;
 mod infer;
 mod plist;
+mod runtime;
 mod sanitizer;
 mod sarif;
 mod valgrind;
@@ -128,7 +129,7 @@ pub enum AlarmError {
     Json(#[from] serde_json::Error),
     #[error("not valid XML: {0}")]
     Xml(#[from] roxmltree::Error),
-    #[error("JSON, but none of SARIF, Infer's report.json and gcc's diagnostics")]
+    #[error("JSON, but none of SARIF, Infer's report.json, gcc's diagnostics and caulk's runtime")]
     OtherJson,
     #[error("XML, but neither a plist of clang nor a log of Valgrind")]
     OtherXml,
@@ -179,6 +180,8 @@ fn json(text: &str) -> Result<Alarms, AlarmError> {
             sarif::read(&value)?
         } else if infer::is_one(&value) {
             infer::read(&value)
+        } else if runtime::is_one(&value) {
+            runtime::read(&value)
         } else if gcc::is_one(&value) {
             gcc::read(&value)
         } else {

@@ -123,3 +123,17 @@ fn parts_of_logs_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn what_a_guarded_program_lost_is_an_alarm_and_what_it_did_not_is_none() {
+    let text = r#"{"tool": "caulk-runtime", "version": 1, "released": true, "sites": [
+  {"file": "/p/a.c", "line": 7, "column": 3, "function": "f", "family": "memory", "blocks": 2, "bytes": 64},
+  {"file": "/p/a.c", "line": 9, "column": 3, "function": "f", "family": "memory", "blocks": 0, "bytes": 0},
+  {"file": "/p/b.c", "line": 5, "column": 1, "function": "g", "family": "file", "blocks": 1, "bytes": 0}
+]}"#;
+    let found = read(text).expect("a report");
+    let places: Vec<_> =
+        found.alarms.iter().map(|a| (a.kind, a.place(ALLOCATION).map(|f| f.line), a.observed)).collect();
+    assert_eq!(places, [(Kind::Leak, Some(7), true), (Kind::ResourceLeak, Some(5), true)]);
+    assert_eq!(found.alarms[0].message, "lost 2 times, 64 bytes in all");
+}

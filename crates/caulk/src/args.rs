@@ -133,7 +133,7 @@ pub(crate) struct FixArgs {
     #[arg(long = "finding", value_name = "FINGERPRINT")]
     pub(crate) findings: Vec<String>,
     /// Answer the alarms of another tool: SARIF, Infer's report.json, clang's plist, gcc's JSON, the log of a
-    /// sanitizer or of Valgrind; may be repeated
+    /// sanitizer or of Valgrind, the report of a program made by `caulk cc`; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
     /// Run this command in a copy of the project with all patches; those that make it fail are dropped

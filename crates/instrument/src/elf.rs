@@ -39,11 +39,6 @@ fn contents<'a>(bytes: &'a [u8], table: &Table, index: usize) -> Option<&'a [u8]
     bytes.get(offset..offset.checked_add(size)?)
 }
 
-/// Whether this is a relocatable object that sections can be added to.
-pub(crate) fn is_object(bytes: &[u8]) -> bool {
-    table(bytes).is_some()
-}
-
 /// The contents of the first section of this name.
 pub(crate) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let table = table(bytes)?;

@@ -84,6 +84,11 @@ fn a_block_belongs_to_its_activation() {
 }
 
 #[test]
+fn optimisation_at_link_time_is_kept() {
+    reclaims("activations.c", "--guard-everything", &["-O2", "-flto"]);
+}
+
+#[test]
 fn threads_are_told_apart_without_races() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = source("threads.c").display().to_string();

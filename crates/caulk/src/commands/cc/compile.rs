@@ -45,6 +45,8 @@ fn embed_one(words: &Words, tools: &Tools, directory: &Path, source: &str, objec
     let bitcode = bitcode(words, tools, directory, source)?;
     let mut arguments = vec![tools.compiler.display().to_string()];
     arguments.extend(words.options());
+    // Only for what is made of it later: the bitcode itself is from before.
+    arguments.extend(words.words.iter().filter(|word| word.starts_with("-flto")).cloned());
     arguments.extend(["-c".to_owned(), source.to_owned()]);
     let file = std::path::absolute(source).unwrap_or_else(|_| PathBuf::from(source));
     let record = Record {
