@@ -325,9 +325,18 @@ impl Engine<'_> {
             }
             _ => true,
         });
-        // A new block that somebody else holds has what lay in an input.
-        let copied = state.moved.iter().filter(|(_, to)| !reached.contains(to) && escaped.contains(to));
-        rewired.extend(copied.map(|entry| entry.0));
+        // A new block that somebody else holds has what lay in an input; so has one that was made of an input's part
+        // which has no name any more.
+        for &(from, to) in &state.moved {
+            if !reached.contains(&to) && escaped.contains(&to) {
+                rewired.push(from);
+            } else if let Object::Deref(base) = *terms.object(from)
+                && let Term::Content { obj, .. } = *terms.get(base)
+                && is_hidden(terms, base)
+            {
+                rewired.push(obj);
+            }
+        }
         rewired.retain(|obj| matches!(terms.object(*obj), Object::Deref(base) if !is_hidden(terms, *base)));
         rewired.sort_unstable();
         rewired.dedup();
