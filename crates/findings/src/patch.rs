@@ -53,6 +53,9 @@ pub struct Patch {
     /// Unified diff with paths relative to the project.
     pub diff: String,
     pub edits: Vec<Edit>,
+    /// For a refused finding: what was tried and why it was not good enough, "title: reason".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<String>,
 }
 
 impl Patch {
@@ -66,6 +69,7 @@ impl Patch {
             why_safe: Vec::new(),
             diff: String::new(),
             edits: Vec::new(),
+            tried: Vec::new(),
         }
     }
 

@@ -13,8 +13,17 @@ pub struct Expect {
     pub overwrites: bool,
     /// It lets a destructor release one more part of what it is given.
     pub in_destructor: bool,
+    /// By its shape, the same blocks are released as before on every way through.
+    pub same_releases: bool,
     /// A release was moved from here: it may have the doubts that it had.
     pub moved: Option<(u32, u32)>,
+}
+
+impl Expect {
+    /// Releases are added in a function's own body, and nothing is taken away.
+    pub fn only_releases(self) -> bool {
+        self.releases && !self.in_destructor && self.moved.is_none()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -28,6 +37,8 @@ pub struct Candidate {
     /// For a deleted release: a program in which the variable of this name leaks exactly where the release does
     /// something.
     pub probe: Option<(String, EditSet)>,
+    /// The release that it adds, or the pointer that it sets.
+    pub call: Option<String>,
 }
 
 impl Candidate {
@@ -40,6 +51,7 @@ impl Candidate {
             edits,
             expect: Expect { releases: true, ..Expect::default() },
             probe: None,
+            call: None,
         }
     }
 
@@ -53,6 +65,16 @@ impl Candidate {
         self
     }
 
+    pub fn calling(mut self, call: &str) -> Self {
+        self.call = Some(call.to_owned());
+        self
+    }
+
+    pub fn same_releases(mut self) -> Self {
+        self.expect.same_releases = true;
+        self
+    }
+
     pub fn moving(mut self, from: (u32, u32)) -> Self {
         self.expect.moved = Some(from);
         self
@@ -62,6 +84,78 @@ impl Candidate {
         self.expect.releases = false;
         self
     }
+}
+
+/// Candidates that do one thing at several places, made of some that do so at one each: those parts that go
+/// together.
+pub fn together(parts: &[Candidate]) -> Vec<Vec<Candidate>> {
+    let mut groups: Vec<Vec<Candidate>> = Vec::new();
+    for part in parts.iter().filter(|part| part.call.is_some()) {
+        let same = |group: &&mut Vec<Candidate>| {
+            group[0].call == part.call && group[0].strategy == part.strategy && group[0].file == part.file
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(part.clone()),
+            None => groups.push(vec![part.clone()]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// All parts at once, as far as their edits do not meet.
+pub fn joined(parts: &[Candidate]) -> Option<Candidate> {
+    let (first, rest) = parts.split_first()?;
+    let mut all = first.clone();
+    for other in rest {
+        let mut edits = all.edits.clone();
+        edits.merge(&other.edits);
+        if edits.conflict().is_none() {
+            all.edits = edits;
+            all.expect.overwrites |= other.expect.overwrites;
+        }
+    }
+    if !rest.is_empty() {
+        all.title = format!("{}, on every way on which that is missing", first.title);
+    }
+    Some(all)
+}
+
+/// For a candidate whose new releases look into structures: a program in which the variable of that name leaks
+/// wherever such a structure may be null at that place.
+pub fn null_probe(edits: &EditSet) -> Option<(String, EditSet)> {
+    let name = "caulk_null_probe".to_owned();
+    let mut found = false;
+    let mut probed = EditSet::new();
+    for edit in edits.edits() {
+        let text = String::from_utf8_lossy(&edit.text).into_owned();
+        let lines: Vec<String> = text
+            .split_inclusive('\n')
+            .map(|line| match looked_into(line) {
+                Some((call, base)) => {
+                    found = true;
+                    let leak = format!("if (!({base})) {{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
+                    line.replacen(call, &leak, 1)
+                }
+                None => line.to_owned(),
+            })
+            .collect();
+        probed.put(caulk_source::Edit { text: lines.concat().into_bytes(), ..edit.clone() });
+    }
+    found.then_some((name, probed))
+}
+
+/// `free(a->b);` in a line, and `a`.
+fn looked_into(line: &str) -> Option<(&str, &str)> {
+    let end = line.find(");")?;
+    let open = line[..end].rfind('(')?;
+    let argument = &line[open + 1..end];
+    let base = match argument.rsplit_once("->") {
+        Some((base, _)) => base,
+        None => argument.strip_prefix('*')?,
+    };
+    let start = line[..open].rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    (crate::target::is_plain(argument) && start < open).then(|| (&line[start..end + 2], base))
 }
 
 /// A file before and after an edit, and how places map.

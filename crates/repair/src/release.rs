@@ -34,7 +34,9 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
     }
     let family = &target.finding.release;
     if takes_one(function, family) && function.callable_at(family, offset) {
-        if is_const(function, expression, offset) {
+        if is_structure(function, expression, offset) {
+            push(format!("{family}(&{expression});"));
+        } else if is_const(function, expression, offset) {
             push(format!("{family}((void *){expression});"));
         } else {
             push(format!("{family}({expression});"));
@@ -76,6 +78,15 @@ pub fn is_quiet(bench: &Bench<'_>, callee: &str) -> bool {
 
 fn takes_one(function: &FunctionSource, name: &str) -> bool {
     function.names.top_level.get(name).is_none_or(|found| found.is_function && !found.type_name.contains(','))
+}
+
+/// A resource that lies in a variable itself: `deflateEnd(&stream)`.
+fn is_structure(function: &FunctionSource, expression: &str, offset: usize) -> bool {
+    let decl = function.variable_at(expression, offset).filter(|_| expression == root(expression));
+    decl.is_some_and(|decl| {
+        let kind = function.decls[decl].canonical_type.as_str();
+        (kind.starts_with("struct ") || kind.starts_with("union ")) && !kind.contains(['*', '['])
+    })
 }
 
 fn is_const(function: &FunctionSource, expression: &str, offset: usize) -> bool {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
 use caulk_source::unified_diff;
 
-use crate::change::{Candidate, Change};
+use crate::change::{self, Candidate, Change};
 use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
@@ -53,10 +53,20 @@ pub fn repair(
         origin: Origin::default(),
         done: Vec::new(),
         reasons: BTreeMap::new(),
+        tried: Vec::new(),
         declined: BTreeMap::new(),
     };
     while session.round(wanted, accept) {}
     session.finish(wanted)
+}
+
+/// A candidate that holds.
+struct Proved {
+    before: Vec<u8>,
+    change: Change,
+    patched: Vec<(PathBuf, Vec<u8>)>,
+    survey: Survey,
+    why: Vec<String>,
 }
 
 type Identity = (String, String, String, String, usize);
@@ -71,7 +81,9 @@ struct Session<'a> {
     origin: Origin,
     done: Vec<Done>,
     /// Why the findings that are left were refused, by identity.
-    reasons: BTreeMap<Identity, String>,
+    reasons: BTreeMap<Identity, (String, Vec<String>)>,
+    /// Candidates for the finding at hand that were refused.
+    tried: Vec<String>,
     /// Findings whose patch the user does not want, by fingerprint, and why.
     declined: BTreeMap<Fingerprint, String>,
 }
@@ -92,7 +104,7 @@ impl Session<'_> {
                     return true;
                 }
                 Err(reason) => {
-                    self.reasons.insert(key, reason);
+                    self.reasons.insert(key, (reason, std::mem::take(&mut self.tried)));
                 }
             }
         }
@@ -100,6 +112,7 @@ impl Session<'_> {
     }
 
     fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
+        self.tried.clear();
         if let Some(reason) = self.declined.get(&finding.fingerprint) {
             return Err(reason.clone());
         }
@@ -115,6 +128,7 @@ impl Session<'_> {
         let proposals = strategies::propose(&bench);
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
+        let mut parts: Vec<Candidate> = Vec::new();
         for candidate in candidates {
             match self.attempt(finding, &candidate, accept) {
                 Ok(()) => return Ok(()),
@@ -122,10 +136,36 @@ impl Session<'_> {
                     if self.declined.contains_key(&finding.fingerprint) {
                         return Err(why);
                     }
+                    self.tried.push(format!("{}: {why}", candidate.title));
+                    if why == proof::REMAINS {
+                        parts.push(candidate);
+                    }
                     if reason.as_ref().is_none_or(|known| rank(&why) > rank(known)) {
                         reason = Some(why);
                     }
                 }
+            }
+        }
+        // What is right, but on some of the paths only: all of it together, and then no more than is needed.
+        for mut group in change::together(&parts) {
+            let Some(all) = change::joined(&group) else { continue };
+            if let Err(why) = self.prove(finding, &all) {
+                self.tried.push(format!("{}: {why}", all.title));
+                continue;
+            }
+            let mut at = 0;
+            while group.len() > 2 && at < group.len() {
+                let left = group.remove(at);
+                match change::joined(&group) {
+                    Some(fewer) if self.prove(finding, &fewer).is_ok() => {}
+                    _ => {
+                        group.insert(at, left);
+                        at += 1;
+                    }
+                }
+            }
+            if let Some(all) = change::joined(&group) {
+                return self.attempt(finding, &all, accept);
             }
         }
         let written = |name: &String| {
@@ -140,7 +180,8 @@ impl Session<'_> {
             .unwrap_or_else(|| "no place was found where it could be released".into()))
     }
 
-    fn attempt(&mut self, finding: &Finding, candidate: &Candidate, accept: &mut Accept<'_>) -> Result<(), String> {
+    /// The proof of a candidate: what the program is with it, and why that is good.
+    fn prove(&self, finding: &Finding, candidate: &Candidate) -> Result<Proved, String> {
         let before = match self.patched.iter().find(|(path, _)| *path == candidate.file) {
             Some((_, bytes)) => bytes.clone(),
             None => std::fs::read(&candidate.file)
@@ -158,6 +199,16 @@ impl Session<'_> {
             let probed = self.workshop.rebuild(&self.with(&probe))?;
             why.push(proof::useless(&self.survey, &probed.survey, finding, name)?);
         }
+        if let Some((name, edits)) = change::null_probe(&candidate.edits) {
+            let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
+            let probed = self.workshop.rebuild(&self.with(&probe))?;
+            proof::not_null(&probed.survey, &name)?;
+        }
+        Ok(Proved { before, change, patched, survey: rebuilt.survey, why })
+    }
+
+    fn attempt(&mut self, finding: &Finding, candidate: &Candidate, accept: &mut Accept<'_>) -> Result<(), String> {
+        let Proved { before, change, patched, survey, mut why } = self.prove(finding, candidate)?;
         why.splice(0..0, candidate.why.iter().cloned());
         let patch = self.patch(finding, candidate, &change, why);
         if let Err(reason) = accept(finding, &patch) {
@@ -165,7 +216,7 @@ impl Session<'_> {
             return Err(reason);
         }
         self.originals.entry(candidate.file.clone()).or_insert(before);
-        self.survey = rebuilt.survey;
+        self.survey = survey;
         self.patched = patched;
         let after = Some((candidate.file.clone(), change.after.bytes.clone()));
         self.origin.push(change);
@@ -194,6 +245,7 @@ impl Session<'_> {
             why_safe,
             diff: String::from_utf8_lossy(&diff).into_owned(),
             edits: self.origin.edits(&candidate.edits, change),
+            tried: Vec::new(),
         }
     }
 
@@ -201,8 +253,9 @@ impl Session<'_> {
         let mut done = self.done;
         let left: Vec<Finding> = self.survey.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
         for (finding, key) in left.iter().zip(identities(&left)) {
-            let reason = self.reasons.get(&key).cloned().unwrap_or_else(|| "no safe patch was found".into());
-            let patch = Patch::refused(finding.fingerprint.clone(), reason);
+            let known = self.reasons.get(&key).cloned();
+            let (reason, tried) = known.unwrap_or_else(|| ("no safe patch was found".into(), Vec::new()));
+            let patch = Patch { tried, ..Patch::refused(finding.fingerprint.clone(), reason) };
             done.push(Done { finding: finding.clone(), patch, after: None });
         }
         // What another finding's patch repaired as well has no patch of its own.

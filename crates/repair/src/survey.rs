@@ -7,6 +7,9 @@ use caulk_base::Id;
 use caulk_findings::Finding;
 use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, UnitId, ValueKind};
 
+/// The effect of a function that releases what lies somewhere in its inputs.
+pub const DRAINS: &str = "releases parts of its inputs";
+
 /// A place where something happens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spot {
@@ -28,9 +31,11 @@ pub struct Survey {
     pub effects: BTreeMap<(String, String), BTreeSet<String>>,
     /// Functions that release their first argument.
     pub destructors: BTreeSet<String>,
-    /// Functions that release what lies somewhere in their inputs, and not always the first of them: what was given
-    /// to them may be gone, or not.
-    pub draining: BTreeSet<String>,
+    /// Functions that release what lies somewhere in their inputs, and not always the first of them. By what they
+    /// return, where that is a number: the parameters that may be gone, or not.
+    pub draining: BTreeMap<String, Vec<(Option<i64>, BTreeSet<usize>)>>,
+    /// Functions and the numbers of parameters of theirs that may be null: they return all the same.
+    pub null_takers: BTreeSet<(String, usize)>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
@@ -51,8 +56,13 @@ impl Survey {
             if summary.degraded {
                 survey.degraded.insert(key.clone());
             }
+            survey.null_takers.extend(
+                (0..function.param_count as usize)
+                    .filter(|at| takes_null(&summary, *at))
+                    .map(|at| (function.name.clone(), at)),
+            );
             if summary.drained && !always_releases_first(&summary) {
-                survey.draining.insert(function.name.clone());
+                survey.draining.entry(function.name.clone()).or_default().extend(touched(&summary));
             }
             if releases_first(&summary) {
                 survey.destructors.insert(function.name.clone());
@@ -141,7 +151,7 @@ fn effects(summary: &Summary) -> BTreeSet<String> {
     }
     all.extend(left_over(summary));
     if summary.drained {
-        all.insert("releases parts of its inputs".to_owned());
+        all.insert(DRAINS.to_owned());
     }
     if summary.outcomes.is_empty() {
         all.insert("does not return".to_owned());
@@ -176,6 +186,46 @@ fn left_over(summary: &Summary) -> BTreeSet<String> {
         }
     }
     all
+}
+
+/// Some way through does not need the parameter to be a pointer to something.
+fn takes_null(summary: &Summary, parameter: usize) -> bool {
+    summary.outcomes.iter().any(|outcome| {
+        let excluded = |(term, low, high, holes): &(TermId, i64, i64, Vec<i64>)| {
+            summary.terms[term.index()] == Term::Param(parameter as u32)
+                && (*low > 0 || *high < 0 || holes.contains(&0))
+        };
+        !outcome.ranges.iter().any(excluded)
+    })
+}
+
+/// Parameters that a way through changes, passes on or stores, by its result: they may lie in what it drains.
+fn touched(summary: &Summary) -> Vec<(Option<i64>, BTreeSet<usize>)> {
+    let parameter = |term: TermId| match summary.terms[term.index()] {
+        Term::Param(at) => Some(at as usize),
+        _ => None,
+    };
+    let pointee = |obj: ObjId| match summary.objects[obj.index()] {
+        Object::Deref(base) => parameter(base),
+        _ => None,
+    };
+    let of = |outcome: &caulk_analysis::Outcome| {
+        let result = outcome.result.and_then(|result| match summary.terms[result.index()] {
+            Term::Int(value) => Some(value),
+            _ => None,
+        });
+        let mut all = BTreeSet::new();
+        for (obj, known) in &outcome.objs {
+            if known.escaped || known.passed || known.lent || known.status.may(Status::FREED) {
+                all.extend(pointee(*obj));
+            }
+        }
+        all.extend(outcome.writes.iter().flat_map(|write| [pointee(write.obj), parameter(write.term)]).flatten());
+        all.extend(outcome.weak.iter().flat_map(|(obj, term)| [pointee(*obj), parameter(*term)]).flatten());
+        all.extend(outcome.changed.iter().chain(&outcome.rewired).filter_map(|obj| pointee(*obj)));
+        (result, all)
+    };
+    summary.outcomes.iter().map(of).collect()
 }
 
 fn is_first(summary: &Summary, obj: ObjId) -> bool {

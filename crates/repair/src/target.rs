@@ -35,6 +35,9 @@ impl<'a> Target<'a> {
             for decl in function.decls.iter().filter(|decl| decl.stmt == Some(source)) {
                 push(&mut found, decl.name.clone());
             }
+            for name in self.outputs() {
+                push(&mut found, name);
+            }
         }
         for _ in 0..2 {
             for assign in function.assigns.iter().filter(|assign| !assign.compound) {
@@ -48,8 +51,42 @@ impl<'a> Target<'a> {
                 }
             }
         }
-        found.retain(|name| is_plain(name));
+        found.retain(|name| is_plain(name) && !self.is_status(name));
         found
+    }
+
+    /// What the allocating call was given to put its result into: `make(&p)`, `pipe(ends)`.
+    fn outputs(&self) -> Vec<String> {
+        let function = &self.function;
+        let place = &self.finding.source;
+        let calls = function.calls_at(place.line, place.column);
+        let args = calls.iter().flat_map(|call| &function.calls[*call].args);
+        let mut found = Vec::new();
+        for arg in args {
+            let text = function.text(arg.span);
+            if let Some(name) = text.strip_prefix('&') {
+                push(&mut found, name.trim().to_owned());
+            } else if matches!(arg.type_name.as_str(), "int[2]" | "int [2]") || self.is_pair(&text, arg.span.start) {
+                push(&mut found, format!("{text}[0]"));
+                push(&mut found, format!("{text}[1]"));
+            }
+        }
+        found
+    }
+
+    fn is_pair(&self, name: &str, offset: usize) -> bool {
+        let decl = self.function.variable_at(name, offset);
+        decl.is_some_and(|decl| matches!(self.function.decls[decl].canonical_type.as_str(), "int[2]" | "int [2]"))
+    }
+
+    /// A number that says whether a call that makes pointers went well.
+    fn is_status(&self, name: &str) -> bool {
+        let function = &self.function;
+        let at = self.source.map_or(function.span.end, |source| function.stmt(source).span.end);
+        let Some(decl) = function.variable_at(name, at).filter(|_| name == root(name)) else { return false };
+        let kind = function.decls[decl].canonical_type.as_str();
+        let holds = kind.contains(['*', '[']) || kind.starts_with("struct ") || kind.starts_with("union ");
+        self.finding.release != "close" && !holds
     }
 
     /// Whether an expression means at `offset` what it means at the source: same root variable, in scope.
@@ -95,7 +132,12 @@ fn expression(object: &str) -> Option<String> {
 /// Variables, members and dereferences: evaluated without effect, and meaning the same wherever it is written.
 pub fn is_plain(code: &str) -> bool {
     let starts = code.trim_start_matches('*').chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    starts && code.replace("->", ".").chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '*'))
+    let code = code.replace("->", ".");
+    // A constant index means the same everywhere, too.
+    let constant = code.split('[').skip(1).all(|rest| {
+        rest.split_once(']').is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
+    });
+    starts && constant && code.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '*' | '[' | ']'))
 }
 
 pub fn root(expression: &str) -> &str {

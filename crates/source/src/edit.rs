@@ -47,6 +47,10 @@ impl EditSet {
         &self.edits
     }
 
+    pub fn put(&mut self, edit: Edit) {
+        self.edits.push(edit);
+    }
+
     pub fn insert(&mut self, offset: usize, text: impl Into<Vec<u8>>) {
         self.replace(Span::new(offset, offset), text);
     }

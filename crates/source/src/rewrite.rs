@@ -39,6 +39,8 @@ impl FunctionSource {
         let mut edits = EditSet::new();
         match stmt.slot {
             Slot::Item => {}
+            // The label goes to the next statement.
+            Slot::AfterLabel | Slot::AfterCase if self.has_statement_behind(id) => {}
             Slot::AfterLabel | Slot::AfterCase => {
                 edits.replace(stmt.span, ";");
                 return Ok(edits);
@@ -218,6 +220,17 @@ impl FunctionSource {
     /// Adds `lvalue = NULL;` behind a statement.
     pub fn set_null_after(&self, stmt: StmtId, lvalue: &str) -> Result<EditSet, Refusal> {
         self.insert_after(stmt, &Snippet::line(format!("{lvalue} = NULL;")))
+    }
+
+    /// Whether a statement that can carry a label follows the labelled one in its block.
+    fn has_statement_behind(&self, labelled: StmtId) -> bool {
+        let is_item = |at: &StmtId| !matches!(self.stmts[*at].slot, Slot::AfterLabel | Slot::AfterCase);
+        let Some(item) = self.ancestors(labelled).find(is_item) else { return false };
+        let block = self.stmts[item].parent.map(|parent| &self.stmts[parent].kind);
+        let Some(StmtKind::Compound { items }) = block else { return false };
+        let at = items.iter().position(|one| *one == item);
+        let next = at.and_then(|at| items.get(at + 1));
+        next.is_some_and(|next| !matches!(self.stmts[*next].kind, StmtKind::Decl { .. }))
     }
 
     /// Declares a variable at the start of a block, where C89 wants it: `declaration` with its `;`.

@@ -6,7 +6,7 @@ use caulk_findings::{Place, StepKind};
 use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, StmtId, StmtKind};
 
 use super::exits::is_pure;
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, nulling, with_call};
 use crate::change::Candidate;
 use crate::release;
 use crate::target::is_plain;
@@ -28,8 +28,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 return;
             }
             let second = **place == finding.sink;
-            let probe = if second { probe(function, stmt, call) } else { None };
-            if second && probe.is_none() {
+            let probe = if second { probe(function, stmt, call) } else { first_probe(bench, function, stmt, call) };
+            if probe.is_none() {
                 return;
             }
             let which = if second { "second" } else { "first" };
@@ -40,26 +40,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             });
         });
     }
-    for place in &places {
-        if **place == finding.sink {
-            continue;
-        }
-        with_call(bench, place, |function, stmt, call| {
-            let mut values: Vec<String> =
-                function.calls[call].args.iter().take(1).map(|arg| function.text(arg.span)).collect();
-            if let Some(name) = &bench.target.name
-                && function.name == bench.target.function.name
-                && !values.contains(name)
-            {
-                values.push(name.clone());
-            }
-            for value in values.iter().filter(|value| is_plain(value) && only_released_behind(function, stmt, value)) {
-                let title = format!("set `{value}` to NULL after its release");
-                let made = function.set_null_after(stmt, value);
-                all.add(made, |edits| Candidate::new(function, "set-to-null", title, edits).without_release());
-            }
-        });
-    }
+    let earlier: Vec<&Place> = places.into_iter().filter(|place| **place != finding.sink).collect();
+    nulling::propose(bench, all, &earlier);
 }
 
 /// Deletes a statement together with the `if`s that it would leave without a body.
@@ -78,6 +60,25 @@ fn delete(function: &FunctionSource, stmt: StmtId) -> Result<EditSet, Refusal> {
     }
 }
 
+/// A block is allocated in the place of the first release and released with the second: it leaks if there is a way
+/// from the one that does not come to the other.
+fn first_probe(bench: &Bench<'_>, function: &FunctionSource, first: StmtId, call: CallId) -> Option<(String, EditSet)> {
+    let second = bench.target.sink?;
+    let value = function.calls[call].args.first().map(|arg| function.text(arg.span))?;
+    let behind = function.stmt(first).span.end;
+    let changed = |assign: &caulk_source::Assign| {
+        assign.span.start > behind && value.starts_with(function.text(assign.lhs).as_str())
+    };
+    if function.name != bench.target.function.name || function.assigns.iter().any(changed) {
+        return None;
+    }
+    let name = function.fresh_name("caulk_probe");
+    let mut edits = function.declare_in(function.body, &format!("char *{name} = 0;")).ok()?;
+    edits.merge(&function.replace_stmt(first, &Snippet::line(format!("{name} = __builtin_malloc(1);"))).ok()?);
+    edits.merge(&function.insert_after(second, &Snippet::line(format!("__builtin_free({name});"))).ok()?);
+    Some((name, edits))
+}
+
 /// Something leaks behind the release wherever it is reached with a pointer that is neither null nor released
 /// already: paths end at a double free. Where nothing leaks, the release does nothing that is right.
 fn probe(function: &FunctionSource, stmt: StmtId, call: CallId) -> Option<(String, EditSet)> {
@@ -90,39 +91,4 @@ fn probe(function: &FunctionSource, stmt: StmtId, call: CallId) -> Option<(Strin
     let test = value.as_ref().and_then(pointer).unwrap_or_default();
     let code = format!("{test}{{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
     Some((name, function.insert_after(stmt, &Snippet::line(code)).ok()?))
-}
-
-/// The call statement at a place, in whichever function it is.
-fn with_call(bench: &Bench<'_>, place: &Place, then: impl FnOnce(&FunctionSource, StmtId, CallId)) {
-    let other;
-    let function = if place.function == bench.target.function.name {
-        &bench.target.function
-    } else {
-        match bench.workshop.function_at(&place.file, place.line, bench.patched) {
-            Ok(found) => {
-                other = found;
-                &other
-            }
-            Err(_) => return,
-        }
-    };
-    if !function.in_main_file {
-        return;
-    }
-    let Some(call) = function.calls_at(place.line, place.column).into_iter().next() else { return };
-    let stmt = function.calls[call].stmt;
-    if matches!(function.stmt(stmt).kind, StmtKind::Expr) && function.calls[call].result_ignored {
-        then(function, stmt, call);
-    }
-}
-
-/// Behind the release, a local variable is only released or assigned again: nobody looks whether it is NULL.
-fn only_released_behind(function: &FunctionSource, stmt: StmtId, value: &str) -> bool {
-    let from = function.stmt(stmt).span.end;
-    function.refs.iter().filter(|used| used.span.start > from && function.text(used.span) == value).all(|used| {
-        let assigned = function.assigns.iter().any(|assign| assign.lhs == used.span);
-        let passed =
-            function.calls.iter().any(|call| call.result_ignored && call.args.iter().any(|arg| arg.span == used.span));
-        assigned || passed
-    })
 }

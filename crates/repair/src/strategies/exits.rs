@@ -2,7 +2,7 @@
 
 use caulk_source::{Origin, Placement, Snippet, StmtKind};
 
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
 use crate::target::root;
 
@@ -19,11 +19,11 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         return;
     }
     for (holder, call) in bench.releases_at(stmt.span.start) {
-        let code = Snippet::line(call.clone());
+        let code = code_of(&call);
         let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
         let StmtKind::Return { value: Some(value) } = stmt.kind else {
             let made = function.insert_before(sink, &code);
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits));
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits).calling(&call));
             continue;
         };
         let text = function.text(value);
@@ -33,10 +33,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let name = function.fresh_name("result");
             let made = function.return_through_temp(sink, &name, &code, Placement::Auto);
             let title = format!("keep the result, release `{holder}`, then return");
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title, edits));
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title, edits).calling(&call));
         } else {
             let made = function.insert_before(sink, &code);
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits));
+            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits).calling(&call));
         }
     }
 }
@@ -69,7 +69,7 @@ fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroI
             }
         }
         // A macro that always leaves.
-        let made = function.insert_before(sink, &Snippet::line(call.clone()));
+        let made = function.insert_before(sink, &code_of(&call));
         all.add(made, |edits| Candidate::new(function, "release-before-macro-exit", title(), edits));
     }
 }

@@ -1,8 +1,8 @@
 //! A release at other ways out of the block's life: jumps behind the allocation, ends of branches.
 
-use caulk_source::{Snippet, StmtId, StmtKind};
+use caulk_source::{StmtId, StmtKind};
 
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
 use crate::release::is_release;
 use crate::target::root;
@@ -17,12 +17,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         }
         let leaves = matches!(stmt.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Goto { .. });
+        let in_if = stmt.parent.is_some_and(|parent| matches!(function.stmt(parent).kind, StmtKind::If { .. }));
         let branch = match &stmt.kind {
-            StmtKind::Compound { items }
-                if stmt.parent.is_some_and(|parent| matches!(function.stmt(parent).kind, StmtKind::If { .. })) =>
-            {
-                items.last().copied().filter(|last| !bench.is_jump(*last))
-            }
+            StmtKind::Compound { items } if in_if => items.last().copied().filter(|last| !bench.is_jump(*last)),
+            StmtKind::Expr if in_if => Some(id),
             _ => None,
         };
         if !leaves && branch.is_none() {
@@ -31,19 +29,38 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let place = branch.map_or(stmt.span.start, |last| function.stmt(last).span.end);
         for (holder, call) in bench.releases_at(place).into_iter().take(2) {
             let title = format!("release `{holder}` where it is last known");
-            if branch.is_some() && !function.file.mentions(stmt.span, root(&holder)) {
+            let near = stmt.parent.map_or(stmt.span, |parent| function.stmt(parent).span);
+            if branch.is_some() && !function.file.mentions(near, root(&holder)) || is_null_here(bench, id, &holder) {
                 continue;
             }
-            let code = Snippet::line(call);
-            let made =
-                if branch.is_some() { function.insert_at_end(id, &code) } else { function.insert_before(id, &code) };
+            let code = code_of(&call);
+            let made = match branch {
+                Some(alone) if alone == id => function.insert_after(id, &code),
+                Some(_) => function.insert_at_end(id, &code),
+                None => function.insert_before(id, &code),
+            };
             let with_owner = branch.is_some() && owner_goes(bench, id, &holder);
             all.add(made, |edits| {
-                let candidate = Candidate::new(function, "release-before-exit", title, edits);
+                let candidate = Candidate::new(function, "release-before-exit", title, edits).calling(&call);
                 if with_owner { candidate.overwriting() } else { candidate }
             });
         }
     }
+}
+
+/// Under a test that the pointer is null.
+fn is_null_here(bench: &Bench<'_>, stmt: StmtId, holder: &str) -> bool {
+    let function = &bench.target.function;
+    let nulls =
+        [format!("{holder} == NULL"), format!("!{holder}"), format!("NULL == {holder}"), format!("{holder} < 0")];
+    function.ancestors(stmt).any(|at| match function.stmt(at).kind {
+        StmtKind::If { cond, then, .. } => {
+            let text = function.text(cond);
+            let inside = function.stmt(then).span.covers(function.stmt(stmt).span);
+            inside && nulls.iter().any(|null| text.contains(null.as_str())) && !text.contains("||")
+        }
+        _ => false,
+    })
 }
 
 /// The block hangs in a structure that is released behind the branch, with no way out in between: the structure's

@@ -7,6 +7,7 @@ mod frontier;
 mod label;
 mod macro_exit;
 mod mismatch;
+mod nulling;
 mod one_more_field;
 mod overwrite;
 mod owner;
@@ -17,8 +18,8 @@ mod use_after_free;
 
 use std::path::PathBuf;
 
-use caulk_findings::Rule;
-use caulk_source::{EditSet, FunctionSource, Refusal, Snippet, StmtId, StmtKind};
+use caulk_findings::{Place, Rule};
+use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Snippet, StmtId, StmtKind};
 
 use crate::change::Candidate;
 use crate::release;
@@ -90,7 +91,13 @@ impl Bench<'_> {
         let mut found = Vec::new();
         for holder in self.target.holders() {
             if self.target.reaches(&holder, offset) {
-                for call in release::calls(self, &holder, offset) {
+                let calls = release::calls(self, &holder, offset);
+                // Both ends of a pipe at once.
+                if let Some(name) = holder.strip_suffix("[0]") {
+                    let both = |call: &String| format!("{call}\n{}", call.replace("[0]", "[1]"));
+                    found.extend(calls.first().map(|call| (name.to_owned(), both(call))));
+                }
+                for call in calls {
                     found.push((holder.clone(), call));
                 }
             }
@@ -106,6 +113,35 @@ impl Bench<'_> {
             StmtKind::Return { .. } | StmtKind::Goto { .. } | StmtKind::Break | StmtKind::Continue
         )
     }
+}
+
+/// The call statement at a place, in whichever function it is.
+fn with_call(bench: &Bench<'_>, place: &Place, then: impl FnOnce(&FunctionSource, StmtId, CallId)) {
+    let other;
+    let function = if place.function == bench.target.function.name {
+        &bench.target.function
+    } else {
+        match bench.workshop.function_at(&place.file, place.line, bench.patched) {
+            Ok(found) => {
+                other = found;
+                &other
+            }
+            Err(_) => return,
+        }
+    };
+    if !function.in_main_file {
+        return;
+    }
+    let Some(call) = function.calls_at(place.line, place.column).into_iter().next() else { return };
+    let stmt = function.calls[call].stmt;
+    if matches!(function.stmt(stmt).kind, StmtKind::Expr) && function.calls[call].result_ignored {
+        then(function, stmt, call);
+    }
+}
+
+/// Calls, one on a line.
+fn code_of(calls: &str) -> Snippet {
+    Snippet::lines(calls.split('\n').map(str::to_owned))
 }
 
 /// Replaces a statement by lines, the last of which may be indented further than the statement was.

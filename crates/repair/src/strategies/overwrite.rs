@@ -2,7 +2,7 @@
 
 use caulk_source::{Snippet, StmtKind, declarator};
 
-use super::{Bench, Proposals, may_declare};
+use super::{Bench, Proposals, code_of, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -29,7 +29,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 continue;
             }
             for call in release::calls(bench, &holder, start) {
-                let made = function.insert_before(assign.stmt, &Snippet::line(call));
+                let made = function.insert_before(assign.stmt, &code_of(&call));
                 let title = format!("release the old `{holder}` before it is overwritten");
                 all.add(made, |edits| Candidate::new(function, "release-before-overwrite", title, edits).overwriting());
             }
@@ -98,7 +98,7 @@ fn owner(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         }
         let title = || format!("release `{holder}` before its owner goes");
-        let made = function.insert_before(sink, &Snippet::line(call.clone()));
+        let made = function.insert_before(sink, &code_of(&call));
         all.add(made, |edits| Candidate::new(function, "release-with-owner", title(), edits).overwriting());
         // The owner's own destructor might look at it.
         if holder.contains("->") {

@@ -1,9 +1,9 @@
 //! A release where the block's scope ends: the end of a function, of a loop's body, of the block that declares it,
 //! or after the last statement that mentions it.
 
-use caulk_source::{Snippet, StmtId, StmtKind};
+use caulk_source::{StmtId, StmtKind};
 
-use super::{Bench, Proposals};
+use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
 use crate::target::root;
 
@@ -50,7 +50,7 @@ fn end_of(bench: &Bench<'_>, all: &mut Proposals, block: StmtId) {
     let Some(last) = items.last() else { return };
     let place = function.stmt(*last).span.end;
     for (holder, call) in bench.releases_at(place) {
-        let code = Snippet::line(call);
+        let code = code_of(&call);
         let made = if bench.is_jump(*last) {
             function.insert_before(*last, &code)
         } else {
@@ -72,7 +72,7 @@ fn after_last_mention(bench: &Bench<'_>, all: &mut Proposals, block: StmtId) {
         }
         let place = function.stmt(*last).span.end;
         for (_, call) in bench.releases_at(place).into_iter().filter(|entry| entry.0 == holder) {
-            let made = function.insert_after(*last, &Snippet::line(call));
+            let made = function.insert_after(*last, &code_of(&call));
             let title = format!("release `{holder}` after its last use");
             all.add(made, |edits| Candidate::new(function, "release-after-last-use", title, edits));
         }

@@ -4,6 +4,7 @@
 use caulk_findings::Rule;
 use caulk_source::{Snippet, StmtKind};
 
+use super::exits::is_pure;
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release::is_release;
@@ -16,6 +17,62 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         unless_standard(bench, all);
     }
     unless_released(bench, all);
+    under_conditions(bench, all);
+}
+
+/// Before the exit, under the condition that another release of the block has, or unless the pointer means what is
+/// not the function's own: `if (p != list->saved) free(p);` where `p = list->saved;` stands elsewhere.
+fn under_conditions(bench: &Bench<'_>, all: &mut Proposals) {
+    let function = &bench.target.function;
+    let Some(sink) = bench.target.sink.filter(|sink| bench.is_jump(*sink)) else { return };
+    let start = function.stmt(sink).span.start;
+    for (holder, call) in bench.releases_at(start) {
+        for condition in conditions(bench, &holder) {
+            // What the condition looks at must be what it was.
+            let known =
+                |word: &str| function.variable_at(word, start).is_some() || function.names.macros.contains(word);
+            if words(&condition).iter().any(|word| !known(word)) {
+                continue;
+            }
+            let code = Snippet::lines([format!("if ({condition})"), format!("\t{call}")]);
+            let title = format!("release `{holder}` if `{condition}`");
+            let made = function.insert_before(sink, &code);
+            all.add(made, |edits| Candidate::new(function, "release-unless-other", title, edits));
+        }
+    }
+}
+
+/// Variables of an expression; members go with them.
+fn words(text: &str) -> Vec<&str> {
+    let plain = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '>')));
+    let roots = plain.map(|word| word.trim_matches(['-', '>', '.'])).map(root);
+    roots.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')).collect()
+}
+
+fn conditions(bench: &Bench<'_>, holder: &str) -> Vec<String> {
+    let function = &bench.target.function;
+    let mut found: Vec<String> = Vec::new();
+    for (_, call) in function.releases_of(holder) {
+        let stmt = function.calls[call].stmt;
+        let Some(parent) = function.stmt(stmt).parent else { continue };
+        let test = match &function.stmt(parent).kind {
+            StmtKind::Compound { items } if items[..] == [stmt] => function.stmt(parent).parent,
+            _ => Some(parent),
+        };
+        let test = test.map(|test| &function.stmt(test).kind);
+        let Some(StmtKind::If { cond, otherwise: None, .. }) = test else { continue };
+        found.push(function.text(*cond));
+    }
+    for assign in function.assigns.iter().filter(|assign| function.text(assign.lhs) == holder) {
+        let value = function.text(assign.rhs);
+        if is_plain(&value) && value != "NULL" {
+            found.push(format!("{holder} != {value}"));
+        }
+    }
+    found.retain(|condition| is_pure(condition) && !condition.contains('\n'));
+    found.dedup();
+    found.truncate(3);
+    found
 }
 
 /// Before the exit, where one of the values that the name takes is a standard stream.

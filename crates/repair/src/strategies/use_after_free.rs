@@ -5,7 +5,8 @@
 use caulk_findings::StepKind;
 use caulk_source::{Placement, Snippet, Span, StmtId, StmtKind, declarator};
 
-use super::{Bench, Proposals, may_declare};
+use super::nulling::{self, item_of};
+use super::{Bench, Proposals, double_free, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -42,10 +43,42 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 edits.merge(&function.insert_after(item, &Snippet::line(text.clone()))?);
                 Ok(edits)
             });
-            all.add(made, |edits| Candidate::new(function, "move-release", title.clone(), edits).moving(from));
+            let straight = is_straight(bench, release, item);
+            all.add(made, |edits| {
+                let candidate = Candidate::new(function, "move-release", title.clone(), edits).moving(from);
+                if straight { candidate.same_releases() } else { candidate }
+            });
         }
         use_first(bench, all, sink, release);
     }
+    // A destructor that looks into what it is given: the use is a release, too.
+    if function.calls_of(sink).any(|call| bench.survey.destructors.contains(&function.calls[call].callee)) {
+        double_free::propose(bench, all);
+    } else {
+        let places: Vec<_> =
+            finding.steps.iter().filter(|step| step.kind == StepKind::Release).map(|step| &step.place).collect();
+        nulling::propose(bench, all, &places);
+    }
+}
+
+/// From one item of a block to a later one, with no way in or out in between: what is moved happens as often.
+fn is_straight(bench: &Bench<'_>, from: StmtId, to: StmtId) -> bool {
+    let function = &bench.target.function;
+    let (from, to) = (item_of(function, from), item_of(function, to));
+    let Some(StmtKind::Compound { items }) = function.stmt(from).parent.map(|block| &function.stmt(block).kind) else {
+        return false;
+    };
+    let place = |stmt: StmtId| items.iter().position(|item| *item == stmt);
+    let (Some(first), Some(last)) = (place(from), place(to)) else { return false };
+    let leaves = |item: &StmtId| {
+        let span = function.stmt(*item).span;
+        let inside = function.stmts.iter_ids().filter(|(_, stmt)| span.covers(stmt.span));
+        inside.into_iter().any(|(id, stmt)| {
+            let joins = matches!(stmt.kind, StmtKind::Label { .. } | StmtKind::Case { .. } | StmtKind::Default { .. });
+            bench.is_jump(id) || joins || matches!(stmt.kind, StmtKind::IndirectGoto | StmtKind::Other)
+        })
+    };
+    first < last && !items[first + 1..=last].iter().any(leaves)
 }
 
 /// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
@@ -72,7 +105,9 @@ fn value_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, value: Span
         Ok(edits)
     });
     let title = format!("read `{text}` before the release");
-    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
+    all.add(made, |edits| {
+        Candidate::new(function, "use-into-temporary", title, edits).without_release().same_releases()
+    });
 }
 
 /// `free(n); n = n->next;` becomes `next = n->next; free(n); n = next;`
@@ -96,12 +131,18 @@ fn use_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, release: Stmt
         },
     );
     let title = format!("read `{rhs}` before the release");
-    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
+    all.add(made, |edits| {
+        Candidate::new(function, "use-into-temporary", title, edits).without_release().same_releases()
+    });
 }
 
 /// The ancestor of `stmt` that stands in the same block as `beside`.
 fn item_beside(bench: &Bench<'_>, stmt: StmtId, beside: StmtId) -> Option<StmtId> {
     let function = &bench.target.function;
-    let parent = function.stmt(beside).parent;
-    function.ancestors(stmt).find(|at| function.stmt(*at).parent == parent)
+    let block = function.stmt(item_of(function, beside)).parent?;
+    let beside = |at: &StmtId| {
+        let item = item_of(function, *at);
+        function.stmt(item).parent == Some(block) && matches!(function.stmt(block).kind, StmtKind::Compound { .. })
+    };
+    function.ancestors(stmt).find(beside)
 }

@@ -191,6 +191,7 @@ pub fn patch() -> Patch {
             end_column: 3,
             replacement: "free(buf);\n\t\t".into(),
         }],
+        tried: Vec::new(),
     }
 }
 

@@ -1,0 +1,232 @@
+//! A pointer is set to NULL where its block was released or handed over, so that a later release or a later test
+//! of it does nothing.
+//!
+//! ```c
+//! if (put(box, p) < 0)                 if (put(box, p) < 0)
+//!     free(p);                             free(p);
+//! …                            ──►     p = NULL;
+//! free(p);                             …
+//! ```
+//!
+//! # Invariants
+//! - Wherever the NULL can get to, it is assigned over, released, handed back, or what looks at it is skipped as a
+//!   whole: nothing that went well takes another way, and nobody is given a null pointer who cannot live with it.
+
+use caulk_findings::Place;
+use caulk_source::{Call, DeclId, FunctionSource, Slot, Span, StmtId, StmtKind};
+
+use super::{Bench, Proposals, with_call};
+use crate::change::Candidate;
+use crate::target::{is_plain, root};
+
+/// Copies of copies that are followed.
+const COPIES: u32 = 2;
+
+pub fn propose(bench: &Bench<'_>, all: &mut Proposals, releases: &[&Place]) {
+    for place in releases {
+        with_call(bench, place, |function, stmt, call| {
+            let mut values: Vec<String> =
+                function.calls[call].args.iter().take(1).map(|arg| function.text(arg.span)).collect();
+            if let Some(name) = &bench.target.name
+                && function.name == bench.target.function.name
+                && !values.contains(name)
+            {
+                values.push(name.clone());
+            }
+            for value in values.iter().filter(|value| is_plain(value)) {
+                if let Some(test) = handed_in_test(function, stmt, value) {
+                    after(bench, all, function, test, value);
+                }
+                after(bench, all, function, stmt, value);
+            }
+        });
+    }
+    handed_over(bench, all);
+}
+
+fn after(bench: &Bench<'_>, all: &mut Proposals, function: &FunctionSource, stmt: StmtId, value: &str) {
+    if is_set_behind(function, stmt, value) || !harmless(bench, function, stmt, value, COPIES) {
+        return;
+    }
+    let title = format!("set `{value}` to NULL once its block is gone");
+    let made = function.set_null_after(stmt, value);
+    all.add(made, |edits| Candidate::new(function, "set-to-null", title, edits).without_release().calling(value));
+}
+
+/// The next statement sets it anyway.
+fn is_set_behind(function: &FunctionSource, stmt: StmtId, value: &str) -> bool {
+    let item = item_of(function, stmt);
+    let block = function.stmt(item).parent.map(|block| &function.stmt(block).kind);
+    let Some(StmtKind::Compound { items }) = block else { return false };
+    let next = items.iter().skip_while(|one| **one != item).nth(1);
+    next.is_some_and(|next| {
+        function.assigns.iter().any(|assign| assign.stmt == *next && assign.whole && function.text(assign.lhs) == value)
+    })
+}
+
+/// `if (put(box, p) < 0) free(p);`: either way, the pointer is of no more use behind the `if`.
+fn handed_in_test(function: &FunctionSource, stmt: StmtId, value: &str) -> Option<StmtId> {
+    let parent = function.stmt(stmt).parent?;
+    let test = match &function.stmt(parent).kind {
+        StmtKind::Compound { items } if items[..] == [stmt] => function.stmt(parent).parent?,
+        _ => parent,
+    };
+    let StmtKind::If { cond, otherwise: None, .. } = function.stmt(test).kind else { return None };
+    let takes = |call: &Call| cond.covers(call.span) && call.args.iter().any(|arg| function.text(arg.span) == value);
+    function.calls.iter().any(takes).then_some(test)
+}
+
+/// Behind calls that may have taken the block.
+fn handed_over(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    let (Some(sink), Some(name)) = (target.sink, &target.name) else { return };
+    let until = function.stmt(sink).span.start;
+    for call in function.calls.iter().filter(|call| call.span.end <= until) {
+        let takes = call.args.iter().any(|arg| function.text(arg.span) == *name);
+        let stands = match function.stmt(call.stmt).kind {
+            StmtKind::Expr => true,
+            StmtKind::If { cond, .. } => cond.covers(call.span),
+            _ => false,
+        };
+        let within = function.stmt(call.stmt).span.covers(function.stmt(sink).span);
+        if takes && stands && !within {
+            after(bench, all, function, call.stmt, name);
+        }
+    }
+}
+
+/// Whether nothing but errors would notice that `value` is NULL behind a statement.
+pub fn harmless(bench: &Bench<'_>, function: &FunctionSource, stmt: StmtId, value: &str, copies: u32) -> bool {
+    let end = function.stmt(stmt).span.end;
+    let Some(decl) = function.variable_at(root(value), end) else { return false };
+    // A descriptor has no NULL.
+    if value == root(value) && !function.decls[decl].canonical_type.contains('*') {
+        return false;
+    }
+    let around = loops_around(function, stmt, decl);
+    let until = next_value(function, stmt, value).unwrap_or(function.span.end);
+    let reached = |span: &Span| (end..until).contains(&span.start) || around.is_some_and(|around| around.covers(*span));
+    uses(function, decl, value).iter().filter(|span| reached(span)).all(|span| {
+        let span = *span;
+        assigned(function, span)
+            || takes_null(bench, function, span)
+            || is_returned(function, span)
+            || is_guarded(function, span, value)
+            || is_out(function, span)
+            || copies > 0 && is_copied(bench, function, span, copies)
+    })
+}
+
+/// Where the variable surely has another value: at an assignment that every way from the statement comes to.
+fn next_value(function: &FunctionSource, stmt: StmtId, value: &str) -> Option<usize> {
+    let end = function.stmt(stmt).span.end;
+    let blocks: Vec<StmtId> = function.ancestors(stmt).skip(1).collect();
+    let sets = |assign: &&caulk_source::Assign| {
+        assign.whole
+            && !assign.compound
+            && function.text(assign.lhs) == value
+            && function.stmt(assign.stmt).span.start >= end
+            && function.stmt(assign.stmt).slot == Slot::Item
+            && function.stmt(assign.stmt).parent.is_some_and(|block| blocks.contains(&block))
+    };
+    let first = function.assigns.iter().filter(sets).map(|assign| function.stmt(assign.stmt).span.end).min()?;
+    let leaves = function.stmts.iter().any(|one| {
+        let jumps = matches!(
+            one.kind,
+            StmtKind::Goto { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::IndirectGoto | StmtKind::Other
+        );
+        one.span.start >= end && one.span.end <= first && jumps
+    });
+    (!leaves).then_some(first)
+}
+
+/// The outermost loop that keeps the variable's value from one round to the next.
+fn loops_around(function: &FunctionSource, stmt: StmtId, decl: DeclId) -> Option<Span> {
+    let is_loop = |at: &StmtId| {
+        let stmt = function.stmt(*at);
+        matches!(stmt.kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+            && !stmt.span.covers(function.decls[decl].span)
+    };
+    function.ancestors(stmt).filter(is_loop).last().map(|at| function.stmt(at).span)
+}
+
+/// Where an expression over a variable stands in the text.
+fn uses(function: &FunctionSource, decl: DeclId, value: &str) -> Vec<Span> {
+    let stars = value.len() - value.trim_start_matches('*').len();
+    let refs = function.refs.iter().filter(|used| used.decl == decl);
+    let whole = refs.filter_map(|used| {
+        let start = used.span.start.checked_sub(stars)?;
+        let span = Span::new(start, start + value.len());
+        let inside = span.end <= function.span.end && function.text(span) == value;
+        // A whole structure that is passed on or looked at otherwise is seen by its own name.
+        inside.then_some(span)
+    });
+    whole.collect()
+}
+
+fn assigned(function: &FunctionSource, span: Span) -> bool {
+    function.assigns.iter().any(|assign| assign.lhs == span && !assign.compound)
+}
+
+/// Passed to somebody who can live with NULL.
+fn takes_null(bench: &Bench<'_>, function: &FunctionSource, span: Span) -> bool {
+    let fits = |call: &Call| {
+        let place = call.args.iter().position(|arg| arg.span == span);
+        place.is_some_and(|at| {
+            let releases =
+                call.result_ignored && (call.callee == "free" || call.callee == bench.target.finding.release);
+            releases || call.direct && bench.survey.null_takers.contains(&(call.callee.clone(), at))
+        })
+    };
+    function.calls.iter().any(fits)
+}
+
+fn is_returned(function: &FunctionSource, span: Span) -> bool {
+    function.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Return { value: Some(value) } if value == span))
+}
+
+/// `if (p) …p…;` without `else`: a block that is gone was looked at there, and now is not.
+fn is_guarded(function: &FunctionSource, span: Span, value: &str) -> bool {
+    let tests = [value.to_owned(), format!("{value} != NULL"), format!("{value} != 0"), format!("NULL != {value}")];
+    function.stmts.iter().any(|stmt| match stmt.kind {
+        StmtKind::If { cond, then, otherwise: None } => {
+            let body = function.stmt(then).span;
+            (cond.covers(span) || body.covers(span))
+                && tests.contains(&function.text(cond))
+                && first_mentions(function, then, root(value))
+        }
+        _ => false,
+    })
+}
+
+fn first_mentions(function: &FunctionSource, stmt: StmtId, name: &str) -> bool {
+    match &function.stmt(stmt).kind {
+        StmtKind::Compound { items } => items.first().is_some_and(|first| first_mentions(function, *first, name)),
+        StmtKind::Expr => function.file.mentions(function.stmt(stmt).span, name),
+        _ => false,
+    }
+}
+
+/// `&p`: to be set.
+fn is_out(function: &FunctionSource, span: Span) -> bool {
+    function.calls.iter().flat_map(|call| &call.args).any(|arg| {
+        let text = function.text(arg.span);
+        arg.span.end == span.end && text.strip_prefix('&').is_some_and(|rest| rest.trim() == function.text(span))
+    })
+}
+
+fn is_copied(bench: &Bench<'_>, function: &FunctionSource, span: Span, copies: u32) -> bool {
+    let assigned = function.assigns.iter().filter(|assign| assign.rhs == span && assign.whole && !assign.compound);
+    let mut into = assigned.filter_map(|assign| assign.target.map(|target| (assign.stmt, target)));
+    into.any(|(stmt, target)| {
+        let name = function.decls[target].name.clone();
+        harmless(bench, function, stmt, &name, copies - 1)
+    })
+}
+
+/// The statement and its labels, as an item of its block.
+pub fn item_of(function: &FunctionSource, stmt: StmtId) -> StmtId {
+    let labelled = |at: &StmtId| matches!(function.stmt(*at).slot, Slot::AfterLabel | Slot::AfterCase);
+    function.ancestors(stmt).find(|at| !labelled(at)).unwrap_or(stmt)
+}
