@@ -41,12 +41,19 @@ pub(crate) fn load(paths: &[PathBuf], args: &LoadArgs, bar: &Bar) -> Result<Proj
     Ok(Project { loaded, config, cache_limit: request.cache_limit })
 }
 
+impl Project {
+    /// Where results are kept between runs, if the user wants that and it is possible.
+    pub(crate) fn store(&self) -> Option<Store> {
+        self.loaded.cache.as_deref().and_then(|folder| Store::open(folder, self.cache_limit).ok())
+    }
+}
+
 /// The heap analysis alone, with what earlier runs have left.
 pub(crate) fn analyse(project: &Project, jobs: usize) -> Result<Analysis<'_>> {
     let loaded = &project.loaded;
     let (program, models) = (&loaded.program, &project.config.models);
     // A folder that cannot be used is among the gaps of the loading already.
-    let store = loaded.cache.as_deref().and_then(|folder| Store::open(folder, project.cache_limit).ok());
+    let store = project.store();
     pool(jobs)?.install(|| match store {
         None => Ok(caulk_analysis::analyse(program, models, Limits::default())),
         Some(store) => {

@@ -27,6 +27,7 @@ mod release;
 mod session;
 mod strategies;
 mod survey;
+mod takes;
 mod target;
 mod workshop;
 

@@ -30,6 +30,9 @@ const MEANT: &[&str] = &[
     "leak this",
     "let it leak",
     "meant to leak",
+    "just to leak",
+    "just leak",
+    "leaks on purpose",
     "leaked on",
     "lives until exit",
     "lives forever",
@@ -120,6 +123,15 @@ fn says_meant(target: &Target<'_>) -> bool {
         let span = function.stmt(*stmt).span;
         function.comment_near(span.start)
     });
+    // In a small block of its own, any comment may speak of it.
+    let lines = |block: &caulk_source::StmtId| {
+        let span = function.stmt(*block).span;
+        function.file.line_of(span.end) - function.file.line_of(span.start)
+    };
+    let block = target.source.map(|source| function.enclosing_block(source));
+    let block = block.filter(|block| *block != function.body && lines(block) < 30);
+    let around = block.into_iter().flat_map(|block| function.comments_beside(function.stmt(block).span));
+    let comments = comments.chain(around);
     comments.map(|comment| comment.to_ascii_lowercase()).any(|comment| MEANT.iter().any(|word| comment.contains(word)))
 }
 

@@ -97,7 +97,7 @@ fn is_const(function: &FunctionSource, expression: &str, offset: usize) -> bool 
 }
 
 /// Functions of the program that release exactly this type.
-fn destructors(function: &FunctionSource, survey: &Survey, expression: &str, offset: usize) -> Vec<String> {
+pub fn destructors(function: &FunctionSource, survey: &Survey, expression: &str, offset: usize) -> Vec<String> {
     if expression != root(expression) {
         return Vec::new();
     }

@@ -19,6 +19,9 @@ pub struct Spot {
     pub function: String,
 }
 
+/// One way through a function: what it returns, where that is a number, and what it does.
+pub type Way<T> = (Option<i64>, T);
+
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     pub findings: Vec<Finding>,
@@ -33,7 +36,10 @@ pub struct Survey {
     pub destructors: BTreeSet<String>,
     /// Functions that release what lies somewhere in their inputs, and not always the first of them. By what they
     /// return, where that is a number: the parameters that may be gone, or not.
-    pub draining: BTreeMap<String, Vec<(Option<i64>, BTreeSet<usize>)>>,
+    pub draining: BTreeMap<String, Vec<Way<BTreeSet<usize>>>>,
+    /// For functions and the numbers of parameters of theirs that some way through takes, that is releases or stores:
+    /// by the result, where that is a number, whether this way takes it.
+    pub takers: BTreeMap<(String, usize), Vec<Way<bool>>>,
     /// Functions and the numbers of parameters of theirs that may be null: they return all the same.
     pub null_takers: BTreeSet<(String, usize)>,
     /// Functions that are called through pointers, too.
@@ -61,6 +67,12 @@ impl Survey {
                     .filter(|at| takes_null(&summary, *at))
                     .map(|at| (function.name.clone(), at)),
             );
+            for at in 0..function.param_count as usize {
+                let ways = taken(&summary, at);
+                if ways.iter().any(|way| way.1) {
+                    survey.takers.entry((function.name.clone(), at)).or_default().extend(ways);
+                }
+            }
             if summary.drained && !always_releases_first(&summary) {
                 survey.draining.entry(function.name.clone()).or_default().extend(touched(&summary));
             }
@@ -199,8 +211,30 @@ fn takes_null(summary: &Summary, parameter: usize) -> bool {
     })
 }
 
+/// Whether each way through releases or stores what a parameter points to, by its result.
+fn taken(summary: &Summary, parameter: usize) -> Vec<Way<bool>> {
+    let is_it = |term: TermId| summary.terms[term.index()] == Term::Param(parameter as u32);
+    let points = |obj: ObjId| matches!(summary.objects[obj.index()], Object::Deref(base) if is_it(base));
+    let of = |outcome: &caulk_analysis::Outcome| {
+        let gone =
+            outcome.objs.iter().any(|(obj, known)| points(*obj) && (known.status.must(Status::FREED) || known.escaped));
+        let null = outcome.ranges.iter().any(|(term, low, high, _)| is_it(*term) && *low == 0 && *high == 0);
+        let stored = outcome.writes.iter().any(|write| is_it(write.term) && !points(write.obj))
+            || outcome.weak.iter().any(|(_, term)| is_it(*term));
+        (number(summary, outcome), gone || null || stored)
+    };
+    summary.outcomes.iter().map(of).collect()
+}
+
+fn number(summary: &Summary, outcome: &caulk_analysis::Outcome) -> Option<i64> {
+    match summary.terms[outcome.result?.index()] {
+        Term::Int(value) => Some(value),
+        _ => None,
+    }
+}
+
 /// Parameters that a way through changes, passes on or stores, by its result: they may lie in what it drains.
-fn touched(summary: &Summary) -> Vec<(Option<i64>, BTreeSet<usize>)> {
+fn touched(summary: &Summary) -> Vec<Way<BTreeSet<usize>>> {
     let parameter = |term: TermId| match summary.terms[term.index()] {
         Term::Param(at) => Some(at as usize),
         _ => None,
@@ -210,10 +244,7 @@ fn touched(summary: &Summary) -> Vec<(Option<i64>, BTreeSet<usize>)> {
         _ => None,
     };
     let of = |outcome: &caulk_analysis::Outcome| {
-        let result = outcome.result.and_then(|result| match summary.terms[result.index()] {
-            Term::Int(value) => Some(value),
-            _ => None,
-        });
+        let result = number(summary, outcome);
         let mut all = BTreeSet::new();
         for (obj, known) in &outcome.objs {
             if known.escaped || known.passed || known.lent || known.status.may(Status::FREED) {

@@ -9,6 +9,7 @@ use super::exits::is_pure;
 use super::{Bench, Proposals, nulling, with_call};
 use crate::change::Candidate;
 use crate::release;
+use crate::takes;
 use crate::target::is_plain;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -25,6 +26,11 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     for place in places.iter().rev() {
         with_call(bench, place, |function, stmt, call| {
             if !release::is_quiet(bench, &function.calls[call].callee) || function.stmt(stmt).depth == 0 {
+                return;
+            }
+            // A release that only may have happened before is no reason to take this one away.
+            let value = function.calls[call].args.first().map(|arg| function.text(arg.span)).unwrap_or_default();
+            if takes::perhaps(bench.survey, function, &value) {
                 return;
             }
             let second = **place == finding.sink;

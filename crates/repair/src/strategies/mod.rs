@@ -10,6 +10,7 @@ mod mismatch;
 mod nulling;
 mod one_more_field;
 mod overwrite;
+mod own_destructor;
 mod owner;
 mod scope_end;
 mod unless;
@@ -28,7 +29,7 @@ use crate::target::Target;
 use crate::workshop::Workshop;
 
 /// More candidates than this cost more time than they are worth.
-const MAX_CANDIDATES: usize = 40;
+const MAX_CANDIDATES: usize = 20;
 
 /// What a strategy may look at.
 pub struct Bench<'a> {
@@ -66,6 +67,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
         Rule::MemoryLeak | Rule::ResourceLeak => {
             label::propose(bench, &mut all);
             exits::propose(bench, &mut all);
+            own_destructor::propose(bench, &mut all);
             overwrite::propose(bench, &mut all);
             conditional::propose(bench, &mut all);
             scope_end::propose(bench, &mut all);

@@ -17,6 +17,7 @@ use caulk_source::{Call, DeclId, FunctionSource, Slot, Span, StmtId, StmtKind};
 
 use super::{Bench, Proposals, with_call};
 use crate::change::Candidate;
+use crate::takes;
 use crate::target::{is_plain, root};
 
 /// Copies of copies that are followed.
@@ -33,11 +34,17 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals, releases: &[&Place]) {
             {
                 values.push(name.clone());
             }
+            let release = &bench.target.finding.release;
+            let freed = values.first().cloned().unwrap_or_default();
+            let gone = takes::surely(bench.survey, function, &function.calls[call], &freed, release);
             for value in values.iter().filter(|value| is_plain(value)) {
-                if let Some(test) = handed_in_test(function, stmt, value) {
+                if let Some(test) = handed_in_test(bench, function, stmt, value) {
                     after(bench, all, function, test, value);
                 }
-                after(bench, all, function, stmt, value);
+                // Another name of the block goes with it.
+                if gone {
+                    after(bench, all, function, stmt, value);
+                }
             }
         });
     }
@@ -65,14 +72,14 @@ fn is_set_behind(function: &FunctionSource, stmt: StmtId, value: &str) -> bool {
 }
 
 /// `if (put(box, p) < 0) free(p);`: either way, the pointer is of no more use behind the `if`.
-fn handed_in_test(function: &FunctionSource, stmt: StmtId, value: &str) -> Option<StmtId> {
+fn handed_in_test(bench: &Bench<'_>, function: &FunctionSource, stmt: StmtId, value: &str) -> Option<StmtId> {
     let parent = function.stmt(stmt).parent?;
     let test = match &function.stmt(parent).kind {
         StmtKind::Compound { items } if items[..] == [stmt] => function.stmt(parent).parent?,
         _ => parent,
     };
     let StmtKind::If { cond, otherwise: None, .. } = function.stmt(test).kind else { return None };
-    let takes = |call: &Call| cond.covers(call.span) && call.args.iter().any(|arg| function.text(arg.span) == value);
+    let takes = |call: &Call| cond.covers(call.span) && takes::unless(bench.survey, function, call, value, cond);
     function.calls.iter().any(takes).then_some(test)
 }
 
@@ -83,10 +90,10 @@ fn handed_over(bench: &Bench<'_>, all: &mut Proposals) {
     let (Some(sink), Some(name)) = (target.sink, &target.name) else { return };
     let until = function.stmt(sink).span.start;
     for call in function.calls.iter().filter(|call| call.span.end <= until) {
-        let takes = call.args.iter().any(|arg| function.text(arg.span) == *name);
+        let takes = takes::surely(bench.survey, function, call, name, &target.finding.release);
         let stands = match function.stmt(call.stmt).kind {
-            StmtKind::Expr => true,
-            StmtKind::If { cond, .. } => cond.covers(call.span),
+            StmtKind::Expr => call.unconditional,
+            StmtKind::If { cond, .. } => cond.covers(call.span) && call.unconditional,
             _ => false,
         };
         let within = function.stmt(call.stmt).span.covers(function.stmt(sink).span);

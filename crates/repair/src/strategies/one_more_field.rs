@@ -17,29 +17,37 @@ use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release::is_release;
 
+/// Destructors that call destructors.
+const DEPTH: u32 = 3;
+
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
-    let target = bench.target;
-    let function = &target.function;
-    let Some(sink) = target.sink else { return };
+    let function = &bench.target.function;
+    let Some(sink) = bench.target.sink else { return };
     for call in function.calls_of(sink) {
-        let callee = &function.calls[call].callee;
-        if !bench.survey.destructors.contains(callee) {
-            continue;
-        }
-        let Some(body) = bench.workshop.function_named(callee, bench.patched) else { continue };
-        // A library's destructor has callers that nobody sees.
-        let closed = (body.is_static || bench.survey.has_main()) && !bench.survey.addressed.contains(callee);
-        let Some((name, last)) = releases_itself(bench, &body).filter(|_| closed && body.in_main_file) else {
-            continue;
-        };
-        for field in fields(bench) {
-            let member = format!("{name}->{field}");
-            if body.releases_of(&member).is_empty() {
-                let code = Snippet::line(format!("{}({member});", target.finding.release));
-                let made = body.insert_before(body.calls[last].stmt, &code);
-                let title = format!("let `{callee}` release `{field}`, too");
-                all.add(made, |edits| Candidate::new(&body, "one-more-field", title, edits).in_destructor());
-            }
+        in_destructor(bench, all, &function.calls[call].callee, DEPTH);
+    }
+}
+
+/// The destructor that it calls for the block is asked first: that is where the others release their fields.
+fn in_destructor(bench: &Bench<'_>, all: &mut Proposals, callee: &str, depth: u32) {
+    if depth == 0 || !bench.survey.destructors.contains(callee) {
+        return;
+    }
+    let Some(body) = bench.workshop.function_named(callee, bench.patched) else { return };
+    let Some((name, last)) = releases_itself(bench, &body) else { return };
+    in_destructor(bench, all, &body.calls[last].callee, depth - 1);
+    // A library's destructor has callers that nobody sees.
+    let closed = (body.is_static || bench.survey.has_main()) && !bench.survey.addressed.contains(callee);
+    if !closed || !body.in_main_file {
+        return;
+    }
+    for field in fields(bench) {
+        let member = format!("{name}->{field}");
+        if body.releases_of(&member).is_empty() {
+            let code = Snippet::line(format!("{}({member});", bench.target.finding.release));
+            let made = body.insert_before(body.calls[last].stmt, &code);
+            let title = format!("let `{callee}` release `{field}`, too");
+            all.add(made, |edits| Candidate::new(&body, "one-more-field", title, edits).in_destructor());
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use caulk_base::ContentHash;
+use caulk_base::{ContentHash, Store};
 use caulk_checkers::Options;
 use caulk_findings::{Finding, Findings, Patch, PatchStatus, apply_suppressions};
 use caulk_repair::{Done, Repaired, Survey};
@@ -41,7 +41,14 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.load.jobs).build().context("cannot start threads")?;
     let options = Options::default();
     let models = &project.config.models;
-    let analysis = pool.install(|| caulk_analysis::analyse(&project.loaded.program, models, options.limits));
+    // A proof analyses the function that was patched, and its callers if they see a difference: the rest is kept.
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let store = match project.store() {
+        Some(store) => store,
+        None => Store::open(scratch.path(), u64::MAX).context("cannot use a temporary folder")?,
+    };
+    let program = &project.loaded.program;
+    let analysis = pool.install(|| caulk_analysis::analyse_with(program, models, options.limits, &store));
     let findings = caulk_checkers::findings_of(&analysis, &options);
     let imported = (!args.from.is_empty()).then(|| alarms::locate(read, &analysis, &findings.findings));
     let suppressed = suppressed(&findings, &project);
@@ -52,7 +59,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
             && (args.findings.is_empty() || args.findings.contains(&finding.fingerprint.0))
     };
     bar.phase("proving patches");
-    let shop = Shop::new(&project, &analysis, options, &pool);
+    let shop = Shop::new(&project, &store, options, &pool);
     let survey = Survey::of(&analysis, findings.findings.clone());
     let root = project.loaded.root.clone();
     let base = base(&args.paths, &root);

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caulk_analysis::Analysis;
-use caulk_base::{ContentHash, FxHashMap, Hasher};
+use caulk_base::{ContentHash, FxHashMap, Hasher, Store};
 use caulk_checkers::Options;
 use caulk_ir::{Unit, UnitId};
 use caulk_repair::{Rebuilt, Survey, Workshop};
@@ -20,7 +19,7 @@ const KEPT: usize = 16;
 
 pub(super) struct Shop<'a> {
     project: &'a Project,
-    analysis: &'a Analysis<'a>,
+    store: &'a Store,
     options: Options,
     pool: &'a rayon::ThreadPool,
     /// Units by what their patched files contain.
@@ -29,13 +28,8 @@ pub(super) struct Shop<'a> {
 }
 
 impl<'a> Shop<'a> {
-    pub(super) fn new(
-        project: &'a Project,
-        analysis: &'a Analysis<'a>,
-        options: Options,
-        pool: &'a rayon::ThreadPool,
-    ) -> Self {
-        Self { project, analysis, options, pool, compiled: RefCell::default(), parsed: RefCell::default() }
+    pub(super) fn new(project: &'a Project, store: &'a Store, options: Options, pool: &'a rayon::ThreadPool) -> Self {
+        Self { project, store, options, pool, compiled: RefCell::default(), parsed: RefCell::default() }
     }
 
     /// The unit whose own file this is, or the first that reads it.
@@ -123,9 +117,9 @@ impl Workshop for Shop<'_> {
             }
         }
         let program = caulk_frontend::relink(program, &replaced);
-        let (models, base, options) = (&self.project.config.models, self.analysis, self.options);
+        let (models, options) = (&self.project.config.models, self.options);
         let survey = self.pool.install(|| {
-            let analysis = caulk_analysis::reanalyse(base, &program, models, options.limits);
+            let analysis = caulk_analysis::analyse_with(&program, models, options.limits, self.store);
             let findings = caulk_checkers::findings_of(&analysis, &options);
             Survey::of(&analysis, findings.findings)
         });
