@@ -5,7 +5,7 @@
 
 use caulk_source::{Call, FunctionSource, Span};
 
-use crate::survey::Survey;
+use crate::survey::{DRAINS, Survey, Way};
 
 /// Whether the call surely releases or stores `value`.
 pub fn surely(survey: &Survey, function: &FunctionSource, call: &Call, value: &str, release: &str) -> bool {
@@ -17,6 +17,14 @@ pub fn surely(survey: &Survey, function: &FunctionSource, call: &Call, value: &s
     (0..call.args.len())
         .filter(|at| given(*at))
         .any(|at| ways(at).is_some_and(|ways| ways.iter().all(|(_, taken)| *taken)))
+}
+
+/// Whether the callee releases parts of what it is given on every way through.
+pub fn surely_parts(survey: &Survey, call: &Call) -> bool {
+    let of_callee = survey.effects.iter().filter(|((_, name), _)| *name == call.callee);
+    let effects: Vec<&String> = of_callee.flat_map(|(_, effects)| effects).collect();
+    effects.iter().any(|effect| effect.starts_with("releases *"))
+        && !effects.iter().any(|effect| effect.starts_with("does not release") || *effect == DRAINS)
 }
 
 /// Whether the call surely takes `value` wherever the condition around it does not hold: `put(b, p) < 0`.
@@ -43,9 +51,12 @@ pub fn perhaps(survey: &Survey, function: &FunctionSource, value: &str) -> bool 
     function.calls.iter().any(|call| {
         call.args.iter().enumerate().filter(|(_, arg)| function.text(arg.span) == value).any(|(at, _)| {
             let ways = survey.takers.get(&(call.callee.clone(), at));
-            // Whoever asks for the result knows which way it was.
-            call.result_ignored && ways.is_some_and(|ways| ways.iter().any(|(_, taken)| !taken))
-                || ways.is_some_and(|ways| ways.iter().any(|(result, taken)| !taken && result.is_none()))
+            // Whoever asks for the result may know which way it was.
+            let untold = |left: &Option<i64>, ways: &Vec<Way<bool>>| {
+                let same = |result: &Option<i64>| result.is_none() || left.is_none() || result == left;
+                call.result_ignored || ways.iter().any(|(result, taken)| *taken && same(result))
+            };
+            ways.is_some_and(|ways| ways.iter().any(|(left, taken)| !taken && untold(left, ways)))
                 || survey.draining.get(&call.callee).is_some_and(|ways| ways.iter().any(|way| way.1.contains(&at)))
         })
     })

@@ -6,7 +6,7 @@ use caulk_findings::{Place, StepKind};
 use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, StmtId, StmtKind};
 
 use super::exits::is_pure;
-use super::{Bench, Proposals, nulling, with_call};
+use super::{Bench, Proposals, is_straight, nulling, with_call};
 use crate::change::Candidate;
 use crate::release;
 use crate::takes;
@@ -23,6 +23,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     if !places.contains(&&finding.sink) {
         places.push(&finding.sink);
     }
+    straight(bench, all, &places);
     for place in places.iter().rev() {
         with_call(bench, place, |function, stmt, call| {
             if !release::is_quiet(bench, &function.calls[call].callee) || function.stmt(stmt).depth == 0 {
@@ -48,6 +49,42 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     let earlier: Vec<&Place> = places.into_iter().filter(|place| **place != finding.sink).collect();
     nulling::propose(bench, all, &earlier);
+}
+
+/// `free(p); …; free(p);` with no way in or out in between: the second does nothing that is right, whatever came
+/// before.
+fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
+    let (function, finding) = (&bench.target.function, bench.target.finding);
+    let call_at = |place: &Place| {
+        let call = function.calls_at(place.line, place.column).into_iter().next()?;
+        (place.function == function.name && function.calls[call].result_ignored).then_some(&function.calls[call])
+    };
+    let Some(second) = call_at(&finding.sink).filter(|call| release::is_quiet(bench, &call.callee)) else { return };
+    let Some(value) = second.args.first().map(|arg| function.text(arg.span)).filter(|value| is_plain(value)) else {
+        return;
+    };
+    for first in places.iter().filter_map(|place| call_at(place)) {
+        let changed = function.assigns.iter().any(|assign| {
+            assign.span.start >= first.span.end
+                && assign.span.end <= second.span.start
+                && value.starts_with(function.text(assign.lhs).as_str())
+        });
+        let given = function.calls.iter().any(|call| {
+            call.span.start >= first.span.end
+                && call.span.end <= second.span.start
+                && call.args.iter().any(|arg| function.text(arg.span).starts_with('&'))
+        });
+        if is_straight(bench, first.stmt, second.stmt)
+            && takes::surely(bench.survey, function, first, &value, &finding.release)
+            && !changed
+            && !given
+        {
+            let title = format!("delete the second release of {}", finding.object);
+            all.add(delete(function, second.stmt), |edits| {
+                Candidate::new(function, "delete-release", title, edits).without_release().same_releases()
+            });
+        }
+    }
 }
 
 /// Deletes a statement together with the `if`s that it would leave without a body.

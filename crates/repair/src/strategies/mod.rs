@@ -141,6 +141,26 @@ fn with_call(bench: &Bench<'_>, place: &Place, then: impl FnOnce(&FunctionSource
     }
 }
 
+/// From one item of a block to a later one, with no way in or out in between: what is moved happens as often.
+fn is_straight(bench: &Bench<'_>, from: StmtId, to: StmtId) -> bool {
+    let function = &bench.target.function;
+    let (from, to) = (nulling::item_of(function, from), nulling::item_of(function, to));
+    let Some(StmtKind::Compound { items }) = function.stmt(from).parent.map(|block| &function.stmt(block).kind) else {
+        return false;
+    };
+    let place = |stmt: StmtId| items.iter().position(|item| *item == stmt);
+    let (Some(first), Some(last)) = (place(from), place(to)) else { return false };
+    let leaves = |item: &StmtId| {
+        let span = function.stmt(*item).span;
+        let inside = function.stmts.iter_ids().filter(|(_, stmt)| span.covers(stmt.span));
+        inside.into_iter().any(|(id, stmt)| {
+            let joins = matches!(stmt.kind, StmtKind::Label { .. } | StmtKind::Case { .. } | StmtKind::Default { .. });
+            bench.is_jump(id) || joins || matches!(stmt.kind, StmtKind::IndirectGoto | StmtKind::Other)
+        })
+    };
+    first < last && !items[first + 1..=last].iter().any(leaves)
+}
+
 /// Calls, one on a line.
 fn code_of(calls: &str) -> Snippet {
     Snippet::lines(calls.split('\n').map(str::to_owned))

@@ -41,8 +41,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals, releases: &[&Place]) {
                 if let Some(test) = handed_in_test(bench, function, stmt, value) {
                     after(bench, all, function, test, value);
                 }
-                // Another name of the block goes with it.
-                if gone {
+                // Another name of the block goes with it, and so does a part of what was given.
+                if gone || *value != freed && takes::surely_parts(bench.survey, &function.calls[call]) {
                     after(bench, all, function, stmt, value);
                 }
             }

@@ -6,7 +6,7 @@ use caulk_findings::StepKind;
 use caulk_source::{Placement, Snippet, Span, StmtId, StmtKind, declarator};
 
 use super::nulling::{self, item_of};
-use super::{Bench, Proposals, double_free, may_declare};
+use super::{Bench, Proposals, double_free, is_straight, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -59,26 +59,6 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             finding.steps.iter().filter(|step| step.kind == StepKind::Release).map(|step| &step.place).collect();
         nulling::propose(bench, all, &places);
     }
-}
-
-/// From one item of a block to a later one, with no way in or out in between: what is moved happens as often.
-fn is_straight(bench: &Bench<'_>, from: StmtId, to: StmtId) -> bool {
-    let function = &bench.target.function;
-    let (from, to) = (item_of(function, from), item_of(function, to));
-    let Some(StmtKind::Compound { items }) = function.stmt(from).parent.map(|block| &function.stmt(block).kind) else {
-        return false;
-    };
-    let place = |stmt: StmtId| items.iter().position(|item| *item == stmt);
-    let (Some(first), Some(last)) = (place(from), place(to)) else { return false };
-    let leaves = |item: &StmtId| {
-        let span = function.stmt(*item).span;
-        let inside = function.stmts.iter_ids().filter(|(_, stmt)| span.covers(stmt.span));
-        inside.into_iter().any(|(id, stmt)| {
-            let joins = matches!(stmt.kind, StmtKind::Label { .. } | StmtKind::Case { .. } | StmtKind::Default { .. });
-            bench.is_jump(id) || joins || matches!(stmt.kind, StmtKind::IndirectGoto | StmtKind::Other)
-        })
-    };
-    first < last && !items[first + 1..=last].iter().any(leaves)
 }
 
 /// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
