@@ -29,11 +29,19 @@ impl<'a> Target<'a> {
         }
         if let Some(source) = self.source {
             // `T *p = make();` and `p = make();` at the source itself.
+            // Others may be assigned in the same statement: `if (!(a = make()) || !(b = make()))`.
+            let place = &self.finding.source;
+            let at = function.file.offset_of(place.line, place.column.max(1)).filter(|_| place.column > 0);
+            let made_here = |value: caulk_source::Span| at.is_none_or(|at| value.contains(at));
             for assign in function.assigns.iter().filter(|assign| assign.stmt == source && !assign.compound) {
-                push(&mut found, function.text(assign.lhs));
+                if made_here(assign.rhs) {
+                    push(&mut found, function.text(assign.lhs));
+                }
             }
             for decl in function.decls.iter().filter(|decl| decl.stmt == Some(source)) {
-                push(&mut found, decl.name.clone());
+                if decl.init.is_some_and(made_here) {
+                    push(&mut found, decl.name.clone());
+                }
             }
             for name in self.outputs() {
                 push(&mut found, name);

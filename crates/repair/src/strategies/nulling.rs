@@ -9,14 +9,16 @@
 //! ```
 //!
 //! # Invariants
-//! - Wherever the NULL can get to, it is assigned over, released, handed back, or what looks at it is skipped as a
-//!   whole: nothing that went well takes another way, and nobody is given a null pointer who cannot live with it.
+//! - Wherever the NULL can get to, it is assigned over or released by somebody who can live with it. Where the block
+//!   was released, it may be handed back, or what looks at it is skipped as a whole: that was an error. Where it was
+//!   handed over, others may look at it, and must see what they saw.
 
 use caulk_findings::Place;
 use caulk_source::{Call, DeclId, FunctionSource, Slot, Span, StmtId, StmtKind};
 
 use super::{Bench, Proposals, with_call};
 use crate::change::Candidate;
+use crate::release;
 use crate::takes;
 use crate::target::{is_plain, root};
 
@@ -39,11 +41,11 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals, releases: &[&Place]) {
             let gone = takes::surely(bench.survey, function, &function.calls[call], &freed, release);
             for value in values.iter().filter(|value| is_plain(value)) {
                 if let Some(test) = handed_in_test(bench, function, stmt, value) {
-                    after(bench, all, function, test, value);
+                    after(bench, all, function, (test, Block::Alive), value);
                 }
                 // Another name of the block goes with it, and so does a part of what was given.
                 if gone || *value != freed && takes::surely_parts(bench.survey, &function.calls[call]) {
-                    after(bench, all, function, stmt, value);
+                    after(bench, all, function, (stmt, Block::Gone), value);
                 }
             }
         });
@@ -51,8 +53,23 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals, releases: &[&Place]) {
     handed_over(bench, all);
 }
 
-fn after(bench: &Bench<'_>, all: &mut Proposals, function: &FunctionSource, stmt: StmtId, value: &str) {
-    if is_set_behind(function, stmt, value) || !harmless(bench, function, stmt, value, COPIES) {
+/// What a pointer leads to behind a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    /// Nothing any more: whoever looks at it is wrong.
+    Gone,
+    /// Perhaps a block of somebody else: it may be looked at, but not released.
+    Alive,
+}
+
+fn after(
+    bench: &Bench<'_>,
+    all: &mut Proposals,
+    function: &FunctionSource,
+    (stmt, block): (StmtId, Block),
+    value: &str,
+) {
+    if is_set_behind(function, stmt, value) || !harmless(bench, function, (stmt, block), value, COPIES) {
         return;
     }
     let title = format!("set `{value}` to NULL once its block is gone");
@@ -98,13 +115,19 @@ fn handed_over(bench: &Bench<'_>, all: &mut Proposals) {
         };
         let within = function.stmt(call.stmt).span.covers(function.stmt(sink).span);
         if takes && stands && !within {
-            after(bench, all, function, call.stmt, name);
+            after(bench, all, function, (call.stmt, Block::Alive), name);
         }
     }
 }
 
 /// Whether nothing but errors would notice that `value` is NULL behind a statement.
-pub fn harmless(bench: &Bench<'_>, function: &FunctionSource, stmt: StmtId, value: &str, copies: u32) -> bool {
+fn harmless(
+    bench: &Bench<'_>,
+    function: &FunctionSource,
+    (stmt, block): (StmtId, Block),
+    value: &str,
+    copies: u32,
+) -> bool {
     let end = function.stmt(stmt).span.end;
     let Some(decl) = function.variable_at(root(value), end) else { return false };
     // A descriptor has no NULL.
@@ -116,12 +139,11 @@ pub fn harmless(bench: &Bench<'_>, function: &FunctionSource, stmt: StmtId, valu
     let reached = |span: &Span| (end..until).contains(&span.start) || around.is_some_and(|around| around.covers(*span));
     uses(function, decl, value).iter().filter(|span| reached(span)).all(|span| {
         let span = *span;
+        let looked_at = || is_returned(function, span) || is_guarded(function, span, value) || is_out(function, span);
         assigned(function, span)
-            || takes_null(bench, function, span)
-            || is_returned(function, span)
-            || is_guarded(function, span, value)
-            || is_out(function, span)
-            || copies > 0 && is_copied(bench, function, span, copies)
+            || is_released(bench, function, span)
+            || block == Block::Gone && looked_at()
+            || copies > 0 && is_copied(bench, function, span, block, copies)
     })
 }
 
@@ -176,15 +198,16 @@ fn assigned(function: &FunctionSource, span: Span) -> bool {
     function.assigns.iter().any(|assign| assign.lhs == span && !assign.compound)
 }
 
-/// Passed to somebody who can live with NULL.
-fn takes_null(bench: &Bench<'_>, function: &FunctionSource, span: Span) -> bool {
+/// Released by somebody who can live with NULL.
+fn is_released(bench: &Bench<'_>, function: &FunctionSource, span: Span) -> bool {
     let fits = |call: &Call| {
-        let place = call.args.iter().position(|arg| arg.span == span);
-        place.is_some_and(|at| {
-            let releases =
-                call.result_ignored && (call.callee == "free" || call.callee == bench.target.finding.release);
-            releases || call.direct && bench.survey.null_takers.contains(&(call.callee.clone(), at))
-        })
+        let is_free = call.callee == "free" || call.callee == bench.target.finding.release;
+        let takes_null = || bench.survey.null_takers.contains(&(call.callee.clone(), 0));
+        let destroys = || bench.survey.destructors.contains(&call.callee) && release::is_quiet(bench, &call.callee);
+        call.result_ignored
+            && call.direct
+            && call.args.first().is_some_and(|arg| arg.span == span)
+            && (is_free || takes_null() && destroys())
     };
     function.calls.iter().any(fits)
 }
@@ -223,12 +246,12 @@ fn is_out(function: &FunctionSource, span: Span) -> bool {
     })
 }
 
-fn is_copied(bench: &Bench<'_>, function: &FunctionSource, span: Span, copies: u32) -> bool {
+fn is_copied(bench: &Bench<'_>, function: &FunctionSource, span: Span, block: Block, copies: u32) -> bool {
     let assigned = function.assigns.iter().filter(|assign| assign.rhs == span && assign.whole && !assign.compound);
     let mut into = assigned.filter_map(|assign| assign.target.map(|target| (assign.stmt, target)));
     into.any(|(stmt, target)| {
         let name = function.decls[target].name.clone();
-        harmless(bench, function, stmt, &name, copies - 1)
+        harmless(bench, function, (stmt, block), &name, copies - 1)
     })
 }
 

@@ -41,12 +41,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.load.jobs).build().context("cannot start threads")?;
     let options = Options::default();
     let models = &project.config.models;
-    // A proof analyses the function that was patched, and its callers if they see a difference: the rest is kept.
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let store = match project.store() {
-        Some(store) => store,
-        None => Store::open(scratch.path(), u64::MAX).context("cannot use a temporary folder")?,
-    };
+    let (store, _folder) = kept(&project)?;
     let program = &project.loaded.program;
     let analysis = pool.install(|| caulk_analysis::analyse_with(program, models, options.limits, &store));
     let findings = caulk_checkers::findings_of(&analysis, &options);
@@ -118,7 +113,8 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
     let mut left: Vec<Finding> = findings.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
     if !all && !left.is_empty() {
         bar.phase("proving patches");
-        let shop = Shop::new(&project, &analysis, options, &pool);
+        let (store, _folder) = kept(&project)?;
+        let shop = Shop::new(&project, &store, options, &pool);
         let survey = Survey::of(&analysis, findings.findings);
         let root = project.loaded.root.clone();
         let repaired = caulk_repair::repair(&shop, survey, &root, &wanted, &mut |_, _| Ok(()));
@@ -128,6 +124,17 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
         left.retain(|finding| !fixed(finding));
     }
     Ok(left)
+}
+
+/// Where results are kept while patches are proved: a proof analyses the function that was patched, and its callers if
+/// they see a difference. Without a cache, a folder that goes when this is dropped.
+fn kept(project: &Project) -> Result<(Store, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let store = match project.store() {
+        Some(store) => store,
+        None => Store::open(folder.path(), u64::MAX).context("cannot use a temporary folder")?,
+    };
+    Ok((store, folder))
 }
 
 /// Findings to be left alone, by fingerprint, and why.
