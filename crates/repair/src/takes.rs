@@ -16,7 +16,12 @@ pub fn surely(survey: &Survey, function: &FunctionSource, call: &Call, value: &s
     let ways = |at: usize| survey.takers.get(&(call.callee.clone(), at));
     (0..call.args.len())
         .filter(|at| given(*at))
-        .any(|at| ways(at).is_some_and(|ways| ways.iter().all(|(_, taken)| *taken)))
+        .any(|at| ways(at).is_some_and(|ways| ways.iter().all(|(result, taken)| *taken && tells(call, result))))
+}
+
+/// A function that computes something is not there to take what it is given: that it does so is not relied upon.
+fn tells(call: &Call, result: &Option<i64>) -> bool {
+    call.result_type == "void" || result.is_some()
 }
 
 /// Whether the callee releases parts of what it is given on every way through.
@@ -57,6 +62,7 @@ pub fn perhaps(survey: &Survey, function: &FunctionSource, value: &str) -> bool 
                 call.result_ignored || ways.iter().any(|(result, taken)| *taken && same(result))
             };
             ways.is_some_and(|ways| ways.iter().any(|(left, taken)| !taken && untold(left, ways)))
+                || ways.is_some_and(|ways| ways.iter().any(|(result, _)| !tells(call, result)))
                 || survey.draining.get(&call.callee).is_some_and(|ways| ways.iter().any(|way| way.1.contains(&at)))
         })
     })
