@@ -35,6 +35,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 return;
             }
             let second = **place == finding.sink;
+            if second && places.iter().any(|first| is_elsewhere(function, first, stmt)) {
+                return;
+            }
             let probe = if second { probe(function, stmt, call) } else { first_probe(bench, function, stmt, call) };
             if probe.is_none() {
                 return;
@@ -85,6 +88,21 @@ fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
             });
         }
     }
+}
+
+/// The first release stands in a branch that the second is not in: there are ways to the second without it.
+fn is_elsewhere(function: &FunctionSource, first: &Place, second: StmtId) -> bool {
+    let Some(call) = function.calls_at(first.line, first.column).into_iter().next() else { return false };
+    let (first, here) = (function.calls[call].stmt, function.stmt(second).span);
+    let leaves = |at: &StmtId| {
+        let span = function.stmt(*at).span;
+        let jumps = function
+            .stmts
+            .iter()
+            .any(|stmt| span.covers(stmt.span) && matches!(stmt.kind, StmtKind::Goto { .. } | StmtKind::Return { .. }));
+        matches!(function.stmt(*at).kind, StmtKind::If { .. } | StmtKind::Switch { .. }) && !span.covers(here) && !jumps
+    };
+    function.ancestors(first).any(|at| leaves(&at))
 }
 
 /// Deletes a statement together with the `if`s that it would leave without a body.
