@@ -263,7 +263,8 @@ impl<'a> Slice<'a> {
         loop {
             match self.function.values[value].kind {
                 ValueKind::Address(symbol, offset) => {
-                    *steps.last_mut()? += offset;
+                    let last = steps.last_mut()?;
+                    *last = last.saturating_add(offset);
                     steps.reverse();
                     return Some((Root::Symbol(symbol), steps));
                 }
