@@ -13,7 +13,7 @@
 
 use caulk_analysis::{Analysis, Event, Incident, Term, tested};
 use caulk_base::{FxHashMap, FxHashSet, Id};
-use caulk_ir::{Callee, FuncId, InstId, Op, Program, Target, Ty, ValueId, ValueKind};
+use caulk_ir::{Callee, FuncId, Function, InstId, Op, Program, Target, Ty, ValueId, ValueKind};
 
 /// Which parameters are given a null constant by some caller; functions without callers are not listed.
 pub struct Callers {
@@ -87,8 +87,24 @@ fn passes_null(
         let Some(Term::Param(index)) = summary.terms.get(term.index()) else { return false };
         let Some(&argument) = call.args.get(*index as usize) else { return false };
         let value = function.values[argument];
-        // A parameter of our own is a question for our callers, and a new block may be none.
-        let is_read = matches!(value.kind, ValueKind::Inst(inst) if matches!(function.insts[inst].op, Op::Load { .. }));
+        // A parameter of our own is a question for our callers, a new block may be none, and what a local variable holds
+        // was put there by this function: it may well be null.
+        let is_read = matches!(value.kind, ValueKind::Inst(inst)
+            if matches!(function.insts[inst].op, Op::Load { ptr } if !is_local(function, ptr)));
         (*lo, *hi) == (0, 0) && value.ty == Ty::Ptr && is_read && !expected.contains(&argument)
     })
+}
+
+/// Does the pointer lead into a variable of the function?
+fn is_local(function: &Function, ptr: ValueId) -> bool {
+    let mut at = ptr;
+    while let ValueKind::Inst(inst) = function.values[at].kind {
+        match &function.insts[inst].op {
+            Op::Alloca { .. } => return true,
+            Op::Offset { base, .. } => at = *base,
+            Op::Cast { a, .. } => at = *a,
+            _ => return false,
+        }
+    }
+    false
 }
