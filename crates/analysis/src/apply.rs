@@ -8,6 +8,7 @@ use caulk_base::Id;
 use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty};
 
 use crate::clauses::{Clause, Literal};
+use crate::commons::is_common;
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
@@ -381,6 +382,7 @@ impl Engine<'_> {
                 entry.lent = true;
             }
         }
+        self.stir(&mut state, outcome.stir, id);
         for ptr in changed.into_iter().flatten() {
             self.scribble(&mut state, ptr, id);
         }
@@ -638,7 +640,8 @@ impl Engine<'_> {
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }
-        let epoch = before.epoch(obj).max(before.aliased);
+        let stirred = if before.stirred != 0 && is_common(&self.terms, obj) { before.stirred } else { 0 };
+        let epoch = before.epoch(obj).max(before.aliased).max(stirred);
         match before.load(&mut self.terms, obj, off, 8) {
             term if epoch == 0 || term == ZERO => term,
             _ => self.terms.content(obj, off, epoch),

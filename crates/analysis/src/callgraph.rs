@@ -46,7 +46,7 @@ pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
                 Callee::Value(value) => {
                     graph.indirect_calls += 1;
                     let result = inst.result.map(|result| function.values[result].ty);
-                    let found = slots.resolve(program, unit, function, *value, call.args.len(), result);
+                    let found = slots.resolve(program, unit, function, *value, &call.args, result);
                     if let Some(found) = found {
                         graph.resolved_calls += 1;
                         graph.indirect.insert((id, inst_id), found);

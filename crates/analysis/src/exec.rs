@@ -446,9 +446,9 @@ impl Engine<'_> {
             && matches!(self.terms.object(obj), Object::Heap { .. })
             && let Some(known) = state.obj(obj).copied()
         {
-            let op = if truth { op } else { crate::term::negate(op) };
+            let op = if truth { op } else { crate::arithmetic::negate(op) };
             let integer = self.models.families[known.family].is_integer;
-            let on_failure = crate::term::fold_cmp(op, known.failure, k);
+            let on_failure = crate::arithmetic::fold_cmp(op, known.failure, k);
             // A valid pointer is anything but 0 and -1; a new descriptor is none of the standard ones.
             let (may_hold, may_not) = if integer {
                 match op {

@@ -6,9 +6,10 @@ use caulk_ir::{BinOp, CastOp, CmpOp};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::arithmetic::{fold_cmp, negate};
 use crate::clauses::Clause;
 use crate::object::Object;
-use crate::term::{Term, TermId, Terms, ZERO, fold_cmp, negate};
+use crate::term::{Term, TermId, Terms, ZERO};
 
 /// Single values that a range remembers to leave out.
 const MAX_HOLES: usize = 8;
@@ -464,6 +465,20 @@ impl Facts {
             }
         }
         joined
+    }
+
+    /// Says the same about other terms.
+    pub fn rename(&mut self, mut name: impl FnMut(TermId) -> TermId) {
+        self.ranges.iter_mut().for_each(|entry| entry.0 = name(entry.0));
+        self.atoms.iter_mut().for_each(|entry| entry.0 = name(entry.0));
+        for Clause(a, b) in &mut self.clauses {
+            (a.term, b.term) = (name(a.term), name(b.term));
+        }
+        self.ranges.sort_by_key(|entry| entry.0);
+        self.ranges.dedup_by_key(|entry| entry.0);
+        self.atoms.sort_unstable();
+        self.atoms.dedup_by_key(|entry| entry.0);
+        self.clauses.sort_unstable();
     }
 
     /// Forgets facts about terms for which `keep` says no.

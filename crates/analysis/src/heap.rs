@@ -343,6 +343,9 @@ impl Engine<'_> {
 
     /// Someone we cannot see may keep the value, and everything reachable from it.
     pub(crate) fn escape(&mut self, state: &mut State, term: TermId) {
+        if self.terms.is_number(term) {
+            return;
+        }
         let reached = self.reachable(state, [term]);
         // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
         let mut inputs: Vec<TermId> = Vec::new();

@@ -12,14 +12,17 @@
 //! - Over-approximation: merging loses "must", never a "may".
 
 mod apply;
+mod arithmetic;
 mod asked;
 mod call;
 mod callgraph;
 mod cfg;
 mod clauses;
+mod commons;
 mod describe;
 mod engine;
 mod exec;
+mod exits;
 mod facts;
 #[cfg(test)]
 mod facts_tests;
@@ -40,6 +43,7 @@ mod state;
 mod summary;
 mod term;
 mod trace;
+mod variadic;
 mod whole;
 mod widen;
 mod words;

@@ -6,6 +6,7 @@
 
 use caulk_ir::{InitValue, InstId, Target, Ty};
 
+use crate::commons::is_common;
 use crate::engine::Engine;
 use crate::exec::size_of;
 use crate::object::{ObjId, ObjState, Object};
@@ -28,15 +29,13 @@ impl Engine<'_> {
         }
         let Some((obj, off)) = self.terms.pointee(ptr) else { return self.terms.sym(id.0, 0) };
         let mut term = state.load(&mut self.terms, obj, off, size_of(ty));
-        if ty == Ty::Ptr
-            && state.aliased != 0
-            && let Term::Content { obj: of, off: at, epoch } = *self.terms.get(term)
+        let since = self.changed_unseen(state, obj, ty == Ty::Ptr);
+        if let Term::Content { obj: of, off: at, epoch } = *self.terms.get(term)
             && of == obj
             && at == off
-            && epoch < state.aliased
-            && matches!(self.terms.object(obj), Object::Deref(_) | Object::Global(_))
+            && epoch < since
         {
-            term = self.terms.content(obj, off, state.aliased);
+            term = self.terms.content(obj, off, since);
         }
         if let Term::Content { obj: of, off: Off::At(at), epoch: 0 } = *self.terms.get(term)
             && of == obj
@@ -46,6 +45,13 @@ impl Engine<'_> {
             return self.initial(global, at).unwrap_or(ZERO);
         }
         term
+    }
+
+    /// Since when something that does not say which object it writes to may have changed this one.
+    pub(crate) fn changed_unseen(&self, state: &State, obj: ObjId, pointer: bool) -> u32 {
+        let aliased = pointer && matches!(self.terms.object(obj), Object::Deref(_) | Object::Global(_));
+        let stirred = state.stirred != 0 && is_common(&self.terms, obj);
+        (if aliased { state.aliased } else { 0 }).max(if stirred { state.stirred } else { 0 })
     }
 
     /// Where a global's initialiser says something, and how many bytes it takes there.
@@ -88,11 +94,7 @@ impl Engine<'_> {
             self.escape(state, term);
             return;
         };
-        let nameless = |base: &TermId| matches!(self.terms.get(*base), Term::Sym { .. } | Term::Pure { .. });
-        if matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..))
-            || matches!(self.terms.object(obj), Object::Deref(base) if nameless(base))
-        {
-            // One of several places, or one that somebody gave us: whoever it belongs to holds it from now on.
+        if self.is_nameless(ptr, obj) {
             self.escape(state, term);
         }
         let overwrites = state.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_ok_and(|at| {
@@ -119,6 +121,13 @@ impl Engine<'_> {
         }
     }
 
+    /// One of several places, or one that somebody gave us: whoever it belongs to holds what is put there.
+    fn is_nameless(&self, ptr: TermId, obj: ObjId) -> bool {
+        let nameless = |base: &TermId| matches!(self.terms.get(*base), Term::Sym { .. } | Term::Pure { .. });
+        matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..))
+            || matches!(self.terms.object(obj), Object::Deref(base) if nameless(base))
+    }
+
     /// A reference may have been destroyed by this very instruction. Values that are still needed in
     /// this block keep theirs.
     pub(crate) fn collect_within(&mut self, state: &mut State, id: InstId) {
@@ -141,8 +150,12 @@ impl Engine<'_> {
         let (Off::At(to_at), Off::At(from_at)) = (to_off, from_off) else {
             let held: Vec<TermId> = state.cells_of(from).map(|entry| entry.1.term).chain(state.weak_of(from)).collect();
             for term in held {
-                if !self.terms.mentions(term).is_empty() {
+                if self.terms.is_held_by_name(term) {
                     state.add_weak(to, term);
+                    self.note_within(state, to, term);
+                    if self.is_nameless(dst, to) {
+                        self.escape(state, term);
+                    }
                 }
             }
             return;
@@ -177,6 +190,9 @@ impl Engine<'_> {
         state.cells.retain(|((obj, off), _)| *obj != to || !matches!(off, Off::At(at) if *at >= to_at && *at < end));
         for (at, term, size) in moved {
             state.store(&self.terms, to, Off::At(at - from_at + to_at), size, term);
+            if self.is_nameless(dst, to) {
+                self.escape(state, term);
+            }
         }
         let unlisted = self.unlisted_words(state, from, from_at, len);
         let is_new = matches!(self.terms.object(to), Object::Heap { .. });

@@ -33,6 +33,8 @@ pub const RESULT: ValueId = ValueId(u32::MAX);
 /// How closely two states must agree to become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grain {
+    /// Everything that an effect can be told by: for outcomes.
+    Effect,
     /// Objects, references and constants.
     Fine,
     /// Objects and references only.
@@ -57,6 +59,10 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
             None => u64::from(!terms.mentions(term).is_empty()) + 2,
         });
     }
+    let exact = matches!(grain, Grain::Effect | Grain::Fine);
+    if grain == Grain::Effect {
+        effects(state, terms, &mut hasher);
+    }
     for (id, obj) in &state.objs {
         let matters = match terms.object(*id) {
             Object::Heap { .. } => true,
@@ -70,14 +76,13 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
         }
     }
     for (value, term) in &state.env {
-        let constant = (grain == Grain::Fine || *value == RESULT) && terms.as_int(*term).is_some();
+        let constant = (exact || *value == RESULT) && terms.as_int(*term).is_some();
         if constant || !terms.mentions(*term).is_empty() {
             (1u8, value, term).hash(&mut hasher);
         }
     }
     for (place, cell) in &state.cells {
-        let constant = grain == Grain::Fine
-            && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
+        let constant = exact && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
         let stored = grain != Grain::Owned
             && matches!(terms.get(cell.term), Term::Param(_))
             && !matches!(terms.object(place.0), Object::Stack(_));
@@ -91,6 +96,32 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
         }
     }
     hasher.finish()
+}
+
+/// What a caller sees of an exit beside objects and constants: which input is returned or lies elsewhere now, on which
+/// side of 0 the result is, which arguments must be alive, and whether it is for want of memory.
+fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
+    let input = |term: TermId| !terms.is_private(term) && terms.as_int(term).is_none();
+    if let Some(result) = state.value(RESULT) {
+        let range = state.facts.range(terms, result);
+        (range.lo > 0, range.lo >= 0, range.hi < 0, range.hi <= 0, range.excludes(0)).hash(hasher);
+        if input(result) {
+            result.hash(hasher);
+        }
+    }
+    for (place, cell) in &state.cells {
+        if cell.size == 8 && input(cell.term) {
+            (place, cell.term).hash(hasher);
+        }
+    }
+    for (id, obj) in &state.objs {
+        let argument = matches!(terms.object(*id), Object::Deref(base) if matches!(terms.get(*base), Term::Param(_)));
+        let needed = argument && (obj.used || obj.passed);
+        if obj.zeroed || needed {
+            (id, obj.zeroed, needed).hash(hasher);
+        }
+    }
+    (&state.moved, &state.rewired, state.stir, state.starved).hash(hasher);
 }
 
 /// The caller's object behind a value that came from outside, if it is one.
@@ -208,6 +239,8 @@ impl Joiner<'_> {
         }
         joined.version = if old.version == new.version { old.version } else { self.site };
         joined.starved = old.starved && new.starved;
+        joined.stir = old.stir.max(new.stir);
+        joined.stirred = if old.stirred == new.stirred { old.stirred } else { self.site };
         joined.trace = trace::merge(&old.trace, &new.trace);
         joined
     }
@@ -296,6 +329,18 @@ impl Joiner<'_> {
             }
             return name;
         }
+        // Once more round a loop: what came to nothing stays nothing, and a value that is among those it may be
+        // is nothing new. Otherwise the rounds would never end.
+        if !self.hull {
+            if mine == name {
+                blurred.extend(held);
+                return name;
+            }
+            if is_one_of(self.terms, mine, theirs) {
+                blurred.extend(held);
+                return mine;
+            }
+        }
         // The merged value still keeps its objects alive; it no longer says which one it is. Where it
         // was merged before, nobody follows its objects any further.
         if self.terms.depth(mine).max(self.terms.depth(theirs)) > 4 {
@@ -304,6 +349,20 @@ impl Joiner<'_> {
         }
         blurred.extend(held.iter().copied());
         self.terms.ite(name, mine, theirs)
+    }
+}
+
+/// Are all values that `some` may be among those that `all` may be?
+fn is_one_of(terms: &Terms, all: TermId, some: TermId) -> bool {
+    if all == some {
+        return true;
+    }
+    if let Term::Ite(_, a, b) = *terms.get(some) {
+        return is_one_of(terms, all, a) && is_one_of(terms, all, b);
+    }
+    match *terms.get(all) {
+        Term::Ite(_, a, b) => is_one_of(terms, a, some) || is_one_of(terms, b, some),
+        _ => false,
     }
 }
 
@@ -338,5 +397,7 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.epochs == b.epochs
         && a.version == b.version
         && a.aliased == b.aliased
+        && a.stir == b.stir
+        && a.stirred == b.stirred
         && a.facts == b.facts
 }

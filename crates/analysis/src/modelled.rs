@@ -316,6 +316,8 @@ impl Engine<'_> {
                 } else if let Some(ptr) = self.place(args, place) {
                     let inline = self.models.families[*family].is_inline;
                     if inline {
+                        // Its numbers (how many paths `glob` found) are filled in with it.
+                        self.scribble(state, ptr, id);
                         if let Some((obj, _)) = self.terms.pointee(ptr) {
                             state.store(&self.terms, obj, Self::inline_place(*family), 8, term);
                         }

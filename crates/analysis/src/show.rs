@@ -15,6 +15,7 @@ use std::fmt::Write;
 use caulk_base::Id;
 use caulk_ir::{Callee, FuncId, InstId, Op, Target, Ty, ValueId};
 
+use crate::commons::Stir;
 use crate::incident::Doubt;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::summary::{Outcome, Summary};
@@ -57,6 +58,11 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
         }
         for &obj in &outcome.rewired {
             line(&mut out, 2, &format!("what {} leads to may be rearranged", words.object(obj)));
+        }
+        match outcome.stir {
+            Stir::Nothing => {}
+            Stir::Changed => line(&mut out, 2, "what lies behind globals may have changed"),
+            Stir::Released => line(&mut out, 2, "what lies behind globals may have changed or been released"),
         }
         for &(from, to) in &outcome.moved {
             line(&mut out, 2, &format!("what lay in {} lies in {}", words.object(from), words.object(to)));

@@ -136,15 +136,16 @@ impl<'p> Slots<'p> {
         unit: UnitId,
         function: &'p Function,
         value: ValueId,
-        args: usize,
+        args: &[ValueId],
         result: Option<Ty>,
     ) -> Option<Vec<FuncId>> {
         let direct = functions_of(program, unit, function, value);
         if !direct.is_empty() {
             return Some(direct.to_vec());
         }
+        let types: Vec<Ty> = args.iter().map(|&arg| function.values[arg].ty).collect();
         let fitting = |all: &FxHashSet<FuncId>| -> Vec<FuncId> {
-            all.iter().copied().filter(|id| fits(program.function(*id), args, result)).collect()
+            all.iter().copied().filter(|id| fits(program.function(*id), &types, result)).collect()
         };
         let from = match function.values[value].kind {
             ValueKind::Inst(inst) => match &function.insts[inst].op {
@@ -162,7 +163,7 @@ impl<'p> Slots<'p> {
                 let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
                 if key.is_some_and(|key| self.open.contains(&key)) {
                     // Whatever is handed around can be there.
-                    if self.loose_foreign.contains(&args) {
+                    if self.loose_foreign.contains(&args.len()) {
                         return None;
                     }
                     found.extend(fitting(&self.loose));
@@ -200,8 +201,12 @@ impl<'p> Slots<'p> {
     }
 }
 
-fn fits(function: &Function, args: usize, result: Option<Ty>) -> bool {
-    let params = function.param_count as usize;
+/// Can the function be called like this? Addresses and numbers do not pass for each other; numbers of several sizes do.
+fn fits(function: &Function, types: &[Ty], result: Option<Ty>) -> bool {
+    let (params, args) = (function.param_count as usize, types.len());
+    if function.params().zip(types).any(|(param, ty)| (function.values[param].ty == Ty::Ptr) != (*ty == Ty::Ptr)) {
+        return false;
+    }
     let (void, pointer) = (matches!(function.ret, Ty::Void), matches!(function.ret, Ty::Ptr));
     let shape = params == args || (function.variadic && args >= params);
     shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))

@@ -14,6 +14,7 @@ use caulk_base::FxHashMap;
 use caulk_ir::{InstId, ValueId};
 use caulk_models::FamilyId;
 
+use crate::commons::Stir;
 use crate::facts::Facts;
 use crate::object::{ObjId, ObjState, Object};
 use crate::place::Off;
@@ -48,6 +49,9 @@ pub struct State {
     pub aliased: u32,
     /// Something could not be allocated or opened, whichever way led here.
     pub starved: bool,
+    /// What callees did behind globals, beyond what they told one by one, and the last call that did.
+    pub stir: Stir,
+    pub stirred: u32,
     pub trace: Trace,
 }
 
@@ -263,6 +267,34 @@ impl State {
             self.set_obj(to, joined);
         }
         self.forget_inside(renamer.terms, from);
+    }
+
+    /// Gives a block a name that no block of this state has.
+    pub fn rename_block(&mut self, terms: &mut Terms, from: ObjId, to: ObjId) {
+        let mut renamer = Renamer { terms, from, to, done: FxHashMap::default() };
+        let name = |obj: &mut ObjId| {
+            if *obj == from {
+                *obj = to;
+            }
+        };
+        self.env.iter_mut().for_each(|entry| entry.1 = renamer.term(entry.1));
+        for ((obj, _), cell) in &mut self.cells {
+            name(obj);
+            cell.term = renamer.term(cell.term);
+        }
+        for (obj, term) in &mut self.weak {
+            name(obj);
+            *term = renamer.term(*term);
+        }
+        self.objs.iter_mut().for_each(|entry| name(&mut entry.0));
+        self.epochs.iter_mut().for_each(|entry| name(&mut entry.0));
+        self.moved.iter_mut().for_each(|entry| name(&mut entry.1));
+        self.facts.rename(|term| renamer.term(term));
+        self.cells.sort_unstable_by_key(|entry| entry.0);
+        self.weak.sort_unstable();
+        self.objs.sort_unstable_by_key(|entry| entry.0);
+        self.epochs.sort_unstable();
+        self.moved.sort_unstable();
     }
 
     /// What lay in an old block is not what lies in a new one of its name.

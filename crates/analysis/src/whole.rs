@@ -5,8 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
 use caulk_ir::{
-    Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId,
-    ValueId, ValueKind,
+    ExternId, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId, ValueKind,
 };
 use caulk_models::{FamilyId, FunctionModel, Models};
 use rayon::prelude::*;
@@ -19,6 +18,7 @@ use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::Kept;
 use crate::noreturn;
 use crate::summary::{SiteFact, Summary};
+use crate::variadic;
 
 /// Rounds through a recursion before its summaries count as complete.
 const MAX_ROUNDS: usize = 3;
@@ -35,6 +35,8 @@ pub struct Knowledge<'a> {
     pub never: IdVec<FuncId, bool>,
     /// Globals that nothing in the program writes or gives away.
     constant: IdVec<GlobalId, bool>,
+    /// Functions that may keep one of their variable arguments.
+    variadic: IdVec<FuncId, bool>,
     externs: IdVec<ExternId, Option<&'a FunctionModel>>,
     summaries: IdVec<FuncId, RwLock<Option<Arc<Summary>>>>,
 }
@@ -51,6 +53,7 @@ impl<'a> Knowledge<'a> {
             memory: models.family("memory").unwrap_or(FamilyId(0)),
             graph: callgraph::build(program, &never),
             never,
+            variadic: variadic::find(program, |id| externs[id].is_some()),
             externs,
             summaries: program.functions.ids().map(|_| RwLock::new(None)).collect(),
         }
@@ -70,36 +73,9 @@ impl<'a> Knowledge<'a> {
         self.models.get(name).filter(|model| model.origin.is_user())
     }
 
-    /// May the function keep or release one of its variable arguments? Not if it only hands the list
-    /// on to functions with a model, as wrappers of `vprintf` do.
+    /// May the function keep or release one of its variable arguments?
     pub fn keeps_variadic(&self, id: FuncId) -> bool {
-        let function = self.program.function(id);
-        let unit = self.program.unit_of(id);
-        let lists: Vec<ValueId> = function
-            .insts
-            .iter()
-            .filter_map(|inst| match &inst.op {
-                Op::Call(call) => match &call.callee {
-                    Callee::Intrinsic(name) if name.contains("va_start") => call.args.first().copied(),
-                    _ => None,
-                },
-                _ => None,
-            })
-            .map(|list| base_of(function, list))
-            .collect();
-        function.insts.iter().any(|inst| match &inst.op {
-            Op::Load { ptr } => lists.contains(&base_of(function, *ptr)),
-            Op::VaArg { .. } => true,
-            Op::Call(call) => match &call.callee {
-                Callee::Intrinsic(_) => false,
-                Callee::Symbol(symbol) => {
-                    call.args.iter().any(|&arg| lists.contains(&base_of(function, arg)))
-                        && !matches!(self.program.target(unit, *symbol), Target::Extern(ext) if self.externs[*ext].is_some())
-                }
-                _ => call.args.iter().any(|&arg| lists.contains(&base_of(function, arg))),
-            },
-            _ => false,
-        })
+        self.variadic[id]
     }
 
     /// The targets of a call through a pointer, if all of them were summarised before its function.
@@ -165,17 +141,6 @@ fn constants(program: &Program) -> IdVec<GlobalId, bool> {
         }
     }
     constant
-}
-
-/// The variable a pointer was computed from.
-fn base_of(function: &Function, value: ValueId) -> ValueId {
-    let mut at = value;
-    while let ValueKind::Inst(inst) = function.values[at].kind
-        && let Op::Offset { base, .. } = &function.insts[inst].op
-    {
-        at = *base;
-    }
-    at
 }
 
 /// All that is known after the analysis, beside the program.

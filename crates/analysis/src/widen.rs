@@ -9,13 +9,14 @@
 use caulk_base::FxHashSet;
 use caulk_ir::{BinOp, BlockId, CmpOp, Function, InstId, Op, ValueId, ValueKind};
 
+use crate::arithmetic::fold_cmp;
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::merge::{BLOCK_SITE, block_site, input_object};
 use crate::object::{ObjId, Object};
 use crate::place::Off;
 use crate::state::State;
-use crate::term::{DEEP, Term, TermId, fold_cmp};
+use crate::term::{DEEP, Term, TermId};
 
 impl Engine<'_> {
     /// The value a phi of a loop head gets when another round begins.
