@@ -65,11 +65,10 @@ impl Engine<'_> {
                 self.escape(&mut state, arg);
             }
         }
+        self.note_stored(&mut state, summary, &args);
         if summary.degraded {
             // Its paths were not told apart: what one of them keeps, all may keep.
-            for &arg in &args {
-                self.escape(&mut state, arg);
-            }
+            self.blur(&mut state, &args, summary.cut);
         }
         let ignored = inst.result.is_some_and(|result| !self.used.contains(&result) && !self.bound.contains(&result));
         let pure = summary.is_effect_free();
@@ -185,24 +184,6 @@ impl Engine<'_> {
                 if states.iter().any(|(_, state)| status(state) == Some(Status::FREED)) {
                     states.retain(|(_, state)| status(state) != Some(Status::LIVE));
                 }
-            }
-        }
-    }
-
-    /// Parts of what the arguments lead to may have been released; `named` says which it is known of.
-    fn drain(&mut self, state: &mut State, args: &[TermId], named: &[TermId], id: InstId) {
-        self.drained = true;
-        let direct: Vec<ObjId> =
-            args.iter().chain(named).filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
-        let reached = self.reachable(state, args.iter().copied());
-        for (obj, known) in &mut state.objs {
-            if reached.contains(obj)
-                && !direct.contains(obj)
-                && matches!(self.terms.object(*obj), Object::Heap { .. })
-                && known.status.may(Status::LIVE)
-            {
-                known.status = known.status.join(Status::FREED);
-                known.freed_at = known.freed_at.or(Some(id));
             }
         }
     }
@@ -348,7 +329,7 @@ impl Engine<'_> {
             let released: Vec<TermId> =
                 inputs.iter().filter(|entry| entry.1.status == Status::FREED).map(|entry| entry.0).collect();
             let args = translation.args.clone();
-            self.drain(&mut state, &args, &released, id);
+            self.drain(&mut state, translation.summary, &args, &released, id);
         }
         for (ptr, known) in inputs {
             let inline = self.models.families[known.family].is_inline;
@@ -468,7 +449,7 @@ impl Engine<'_> {
             .collect();
         for obj in left {
             if let Some(known) = state.obj_mut(obj) {
-                known.escaped = true;
+                known.give_away();
             }
         }
     }

@@ -14,6 +14,7 @@ use caulk_models::{FamilyId, Models};
 
 use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg};
+use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
@@ -138,6 +139,10 @@ pub(crate) struct Engine<'a> {
     /// Arrays of which some element was released, whichever it was.
     pub emptied: FxHashSet<ObjId>,
     /// The objects that each object was put into, on any way.
+    /// Parameters that were put into memory.
+    pub put_away: BTreeSet<u32>,
+    /// Some paths were not followed to their end.
+    pub cut: bool,
     pub ever_within: FxHashMap<ObjId, BTreeSet<ObjId>>,
     /// Blocks that were exchanged for a larger one, with that one.
     pub grown: BTreeSet<(ObjId, ObjId)>,
@@ -210,6 +215,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         counters: FxHashSet::default(),
         floors: Vec::new(),
         emptied: FxHashSet::default(),
+        put_away: BTreeSet::new(),
+        cut: false,
         ever_within: FxHashMap::default(),
         grown: BTreeSet::new(),
         held: BTreeMap::new(),
@@ -265,6 +272,9 @@ impl Engine<'_> {
                 if *rounds > self.limits.rounds {
                     // What still changes after so many rounds is not worth following.
                     self.degraded = true;
+                    let known = heads.entry(block).or_default();
+                    let covered = |state: &State| known.iter().any(|known| covers(&self.terms, known, state));
+                    self.cut |= !arrived.forward.iter().chain(&arrived.back).all(covered);
                     continue;
                 }
             }
@@ -297,7 +307,7 @@ impl Engine<'_> {
                 // Callers take the function for one they know nothing of.
                 self.exits.clear();
                 self.incidents.clear();
-                self.degraded = true;
+                (self.degraded, self.cut) = (true, true);
                 self.calls_unknown = true;
                 break;
             }

@@ -436,7 +436,7 @@ impl Engine<'_> {
                     && !self.terms.mentions(other).contains(&block)
                     && let Some(known) = state.obj_mut(block)
                 {
-                    known.escaped = true;
+                    known.give_away();
                 }
             }
         }

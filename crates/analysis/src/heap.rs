@@ -186,7 +186,7 @@ impl Engine<'_> {
         self.sites.get(&(site, sub)).is_some_and(|site| site.direct)
     }
 
-    fn is_library_call(&self, at: InstId) -> bool {
+    pub(crate) fn is_library_call(&self, at: InstId) -> bool {
         let Op::Call(call) = &self.function.insts[at].op else { return false };
         match &call.callee {
             Callee::Symbol(symbol) => matches!(self.program.target(self.unit, *symbol), Target::Extern(_)),
@@ -201,27 +201,26 @@ impl Engine<'_> {
             match self.terms.pointee(ptr) {
                 Some((obj, Off::At(0))) => match (self.terms.object(obj), state.obj(obj)) {
                     (Object::Heap { older: false, .. }, Some(known)) => {
-                        if known.escaped {
+                        if known.is_given_away() {
                             doubts.push(Doubt::Escaped);
                         }
                         if known.lent {
                             doubts.push(Doubt::Lent);
                         }
-                        if known.status.may(Status::FREED) {
+                        if known.status.may(Status::FREED) || known.drained {
                             doubts.push(Doubt::MayBeReleased);
                         }
                         if known.retained > 0 || self.is_referenced_outside(state, obj) {
                             doubts.push(Doubt::StillReferenced);
                         }
                     }
+                    (Object::Deref(_), _) if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
                     (Object::Deref(_), _) => doubts.push(Doubt::NotOurs),
                     _ => doubts.push(Doubt::Blurred),
                 },
+                _ if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
                 _ => doubts.push(Doubt::Blurred),
             }
-        }
-        if self.degraded {
-            doubts.push(Doubt::Blurred);
         }
         self.releases.entry(at).or_default().extend(doubts);
     }
@@ -251,6 +250,9 @@ impl Engine<'_> {
 
     /// The value is put into an object.
     pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId) {
+        if !matches!(self.terms.object(holder), Object::Stack(_)) {
+            self.put_away.extend(crate::drain::parameters_in(&self.terms, term));
+        }
         let holder = self.recent(holder);
         for held in self.terms.mentions(term).to_vec() {
             if let Some(known) = state.obj_mut(held) {
@@ -365,11 +367,11 @@ impl Engine<'_> {
         for input in inputs {
             let obj = self.terms.intern_object(Object::Deref(input));
             let family = self.memory;
-            state.obj_entry(obj, family).escaped = true;
+            state.obj_entry(obj, family).give_away();
         }
         for (id, obj) in &mut state.objs {
             if reached.contains(id) {
-                obj.escaped = true;
+                obj.give_away();
                 obj.status = obj.status.without(Status::FAILED).join(Status::LIVE);
             }
         }
@@ -377,7 +379,7 @@ impl Engine<'_> {
             && matches!(self.terms.object(obj), Object::Deref(_))
         {
             let family = self.memory;
-            state.obj_entry(obj, family).escaped = true;
+            state.obj_entry(obj, family).give_away();
         }
     }
 

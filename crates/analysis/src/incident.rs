@@ -115,6 +115,9 @@ pub enum Doubt {
     StillReferenced,
     /// Several blocks are treated as one here, or it is not known which block it is.
     Blurred,
+    /// A destructor releases a part of a block of this function, and it is not known how the part came there: not
+    /// by this function, and not from its inputs.
+    Part,
 }
 
 /// A call that releases, over all states that reach it. No doubts: in every state the pointer is

@@ -150,7 +150,7 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 /// Makes one state of two that meet at `block`.
 pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
     let site = block_site(block);
-    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new, kept: Vec::new(), memory };
+    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new, kept: Vec::new(), untold: Vec::new(), memory };
     joiner.run()
 }
 
@@ -163,6 +163,8 @@ struct Joiner<'a> {
     new: &'a State,
     /// Inputs that were stored on one of the ways.
     kept: Vec<ObjId>,
+    /// Blocks that a merged value may lead to and no longer tells of.
+    untold: Vec<ObjId>,
     memory: FamilyId,
 }
 
@@ -193,6 +195,10 @@ impl Joiner<'_> {
                 somewhere.push((obj, mine.term));
                 continue;
             }
+            if is_nowhere(self.terms, new, obj) {
+                put(&mut joined.cells, (obj, off), mine);
+                continue;
+            }
             let theirs = new.load(self.terms, obj, off, mine.size);
             self.cell(&mut joined, obj, off, mine.size, mine.term, theirs, &mut blurred);
         }
@@ -200,6 +206,10 @@ impl Joiner<'_> {
             if passing(off, old, obj) {
                 somewhere.push((obj, theirs.term));
             } else if old.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err() {
+                if is_nowhere(self.terms, old, obj) {
+                    put(&mut joined.cells, (obj, off), theirs);
+                    continue;
+                }
                 let mine = old.load(self.terms, obj, off, theirs.size);
                 self.cell(&mut joined, obj, off, theirs.size, mine, theirs.term, &mut blurred);
             }
@@ -230,12 +240,19 @@ impl Joiner<'_> {
 
         joined.objs = self.objects(&mut blurred);
         for obj in blurred {
+            if let Some(state) = joined.obj_mut(obj)
+                && !state.escaped
+            {
+                (state.escaped, state.merged) = (true, true);
+            }
+        }
+        for obj in std::mem::take(&mut self.untold) {
             if let Some(state) = joined.obj_mut(obj) {
-                state.escaped = true;
+                state.give_away();
             }
         }
         for obj in std::mem::take(&mut self.kept) {
-            joined.obj_entry(obj, self.memory).escaped = true;
+            joined.obj_entry(obj, self.memory).give_away();
         }
         joined.version = if old.version == new.version { old.version } else { self.site };
         joined.starved = old.starved && new.starved;
@@ -333,7 +350,7 @@ impl Joiner<'_> {
         // is nothing new. Otherwise the rounds would never end.
         if !self.hull {
             if mine == name {
-                blurred.extend(held);
+                self.untold.extend(held);
                 return name;
             }
             if is_one_of(self.terms, mine, theirs) {
@@ -344,7 +361,7 @@ impl Joiner<'_> {
         // The merged value still keeps its objects alive; it no longer says which one it is. Where it
         // was merged before, nobody follows its objects any further.
         if self.terms.depth(mine).max(self.terms.depth(theirs)) > 4 {
-            blurred.extend(held);
+            self.untold.extend(held);
             return name;
         }
         blurred.extend(held.iter().copied());
@@ -384,6 +401,17 @@ impl Joiner<'_> {
         let (rest, ones) = (self.terms.int(!(zeros | ones) as i64), self.terms.int(ones as i64));
         let open = self.terms.bin(BinOp::And, name, rest);
         Some(self.terms.bin(BinOp::Or, open, ones))
+    }
+}
+
+/// The pointer to the object is null on this path: whatever the other says of it holds here, too.
+fn is_nowhere(terms: &Terms, state: &State, obj: ObjId) -> bool {
+    match *terms.object(obj) {
+        Object::Deref(base) if matches!(terms.get(base), Term::Param(_)) => {
+            let range = state.facts.range(terms, base);
+            (range.lo, range.hi) == (0, 0)
+        }
+        _ => false,
     }
 }
 

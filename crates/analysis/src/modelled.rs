@@ -127,7 +127,7 @@ impl Engine<'_> {
             let Some(mut next) = self.ending(state.clone(), id, inst, args, model, Ending::Either) else { continue };
             if second {
                 for (_, known) in &mut next.objs {
-                    known.escaped = true;
+                    known.give_away();
                     known.status = known.status.join(Status::FREED);
                     known.freed_at = known.freed_at.or(Some(id));
                 }

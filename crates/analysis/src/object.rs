@@ -68,6 +68,12 @@ pub struct ObjState {
     pub family: FamilyId,
     /// Someone we cannot see may hold the pointer: it is not ours to report or to release.
     pub escaped: bool,
+    /// It is called escaped only because paths were merged: who refers to it is known all the same.
+    pub merged: bool,
+    /// Put into something by a function that releases what it finds there, nobody knows what.
+    pub drained: bool,
+    /// A callee may have put something into it that is not this function's own.
+    pub mixed: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
     pub lent: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
@@ -102,6 +108,9 @@ impl ObjState {
             status: Status::LIVE,
             family,
             escaped: false,
+            merged: false,
+            drained: false,
+            mixed: false,
             lent: false,
             used: false,
             passed: false,
@@ -118,6 +127,15 @@ impl ObjState {
         }
     }
 
+    /// Someone we cannot see may hold the pointer.
+    pub fn give_away(&mut self) {
+        (self.escaped, self.merged) = (true, false);
+    }
+
+    pub fn is_given_away(&self) -> bool {
+        self.escaped && !self.merged
+    }
+
     pub fn fresh(family: FamilyId, may_fail: bool) -> Self {
         let status = if may_fail { Status::LIVE.join(Status::FAILED) } else { Status::LIVE };
         Self { status, ..Self::input(family) }
@@ -128,6 +146,9 @@ impl ObjState {
             status: self.status.join(other.status),
             family: self.family,
             escaped: self.escaped || other.escaped,
+            merged: !self.is_given_away() && !other.is_given_away() && (self.merged || other.merged),
+            drained: self.drained || other.drained,
+            mixed: self.mixed || other.mixed,
             lent: self.lent || other.lent,
             used: self.used && other.used,
             passed: self.passed && other.passed,

@@ -237,6 +237,9 @@ fn remarks(summary: &Summary) -> Vec<String> {
     if summary.degraded {
         all.push("a limit was reached: nothing of this is certain".to_owned());
     }
+    if summary.cut {
+        all.push("not every path was followed to its end".to_owned());
+    }
     if !summary.assumed.is_empty() {
         all.push(format!("no body or model of: {}", summary.assumed.join(", ")));
     }
@@ -250,6 +253,7 @@ fn doubt(doubt: Doubt) -> &'static str {
         Doubt::MayBeReleased => "it may have been released before",
         Doubt::NotOurs => "it was not allocated here",
         Doubt::StillReferenced => "memory that outlives this function points to it",
+        Doubt::Part => "a part of it was put there by others",
         Doubt::Blurred => "several blocks are treated as one",
     }
 }

@@ -26,7 +26,7 @@ use crate::clauses::{Clause, Literal};
 use crate::commons::Stir;
 use crate::engine::{Analysed, Engine};
 use crate::facts::Facts;
-use crate::incident::{Condition, ReleaseFact, Suspicion};
+use crate::incident::{Condition, Doubt, ReleaseFact, Suspicion};
 use crate::merge::RESULT;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
@@ -43,10 +43,14 @@ pub struct Summary {
     pub outcomes: Vec<Outcome>,
     /// Releases parts of its inputs that have no name: list drains, tree destructors.
     pub drained: bool,
+    /// Parameters that are put into memory which outlives the call, on some way.
+    pub stored: Vec<u32>,
     /// Something unknown may be called.
     pub calls_unknown: bool,
     /// A limit was reached: everything is "may".
     pub degraded: bool,
+    /// Some paths were not followed to their end.
+    pub cut: bool,
     /// Functions without body or model that were given an object, sorted.
     pub assumed: Vec<String>,
 }
@@ -100,7 +104,7 @@ pub struct SiteFact {
 impl Summary {
     /// Of a function we could not analyse: it may do anything with what it is given.
     pub fn unknown() -> Self {
-        Summary { calls_unknown: true, degraded: true, ..Summary::default() }
+        Summary { calls_unknown: true, degraded: true, cut: true, ..Summary::default() }
     }
 
     /// Negative constants that outcomes return.
@@ -150,6 +154,8 @@ impl Engine<'_> {
             objects,
             outcomes,
             drained: self.drained,
+            stored: self.put_away.iter().copied().collect(),
+            cut: self.cut,
             calls_unknown: self.calls_unknown,
             degraded: self.degraded,
             assumed,
@@ -157,6 +163,9 @@ impl Engine<'_> {
         let mut sites: Vec<SiteFact> = self.sites.values().copied().collect();
         sites.sort_by_key(|site| (site.inst, site.sub));
         let id = self.id;
+        if self.cut {
+            self.releases.values_mut().for_each(|doubts| _ = doubts.insert(Doubt::Blurred));
+        }
         Analysed {
             summary,
             incidents: self.incidents.into_values().collect(),

@@ -206,15 +206,15 @@ impl Engine<'_> {
             if let Some(known) = state.obj_mut(obj)
                 && !known.lost
             {
-                known.escaped = true;
+                known.give_away();
             }
         }
         let memory = self.memory;
         if matches!(self.terms.get(term), Term::Param(_)) {
             let object = self.terms.intern_object(Object::Deref(term));
-            state.obj_entry(object, memory).escaped = true;
+            state.obj_entry(object, memory).give_away();
         } else if let Some(object) = input_object(&self.terms, term) {
-            state.obj_entry(object, memory).escaped = true;
+            state.obj_entry(object, memory).give_away();
         }
     }
 

@@ -1,9 +1,8 @@
 //! What is not to be repaired, however safe a patch would be.
 
-use caulk_findings::{Finding, Rule, StepKind};
-use caulk_source::{FunctionSource, StmtKind};
+use caulk_findings::{Finding, Rule};
+use caulk_source::FunctionSource;
 
-use crate::survey::Survey;
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -46,13 +45,8 @@ const LOCKING: &[&str] = &["flock", "lockf"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
 /// The reason, for the user.
-pub fn reason(target: &Target<'_>, survey: &Survey) -> Option<String> {
+pub fn reason(target: &Target<'_>) -> Option<String> {
     let Target { finding, function, .. } = target;
-    if matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak)
-        && let Some(name) = drained(target, survey)
-    {
-        return Some(format!("`{name}` may have released it"));
-    }
     if finding.rule == Rule::LeakAtExit {
         return Some("the process ends here, and the system takes everything back".into());
     }
@@ -68,52 +62,6 @@ pub fn reason(target: &Target<'_>, survey: &Survey) -> Option<String> {
         }
     }
     None
-}
-
-/// A function that was given the block before the error and releases some of what it is given, nobody knows which.
-fn drained(target: &Target<'_>, survey: &Survey) -> Option<String> {
-    let function = &target.function;
-    let holders = target.holders();
-    let given = |call: &&caulk_source::Call| {
-        let Some(ways) = survey.draining.get(&call.callee) else { return false };
-        let result = result_at(target, call);
-        let possible = ways.iter().filter(|(known, _)| known.is_none() || result.is_none() || *known == result);
-        let gone: Vec<&usize> = possible.flat_map(|(_, touched)| touched).collect();
-        let mut args = call.args.iter().enumerate();
-        is_before_sink(target, call)
-            && args.any(|(at, arg)| gone.contains(&&at) && holders.contains(&function.text(arg.span)))
-    };
-    function.calls.iter().find(given).map(|call| call.callee.clone())
-}
-
-/// What the call returned on the way to the error, where the steps tell: "`put` returns -1 here".
-fn result_at(target: &Target<'_>, call: &caulk_source::Call) -> Option<i64> {
-    let (line, column) = target.function.file.position_of(call.span.start);
-    let here = |step: &&caulk_findings::Step| {
-        step.kind == StepKind::Call && (step.place.line, step.place.column) == (line, column)
-    };
-    let mut told = target.finding.steps.iter().filter(here);
-    let (one, other) = (told.next()?, told.next());
-    let words: Vec<&str> = one.text.split(' ').collect();
-    let at = words.iter().position(|word| *word == "returns")?;
-    words.get(at + 1)?.parse().ok().filter(|_| other.is_none())
-}
-
-fn is_before_sink(target: &Target<'_>, call: &caulk_source::Call) -> bool {
-    let function = &target.function;
-    let Some(sink) = target.sink else { return true };
-    let end = function.stmt(sink).span.end;
-    let loops = function.ancestors(sink).map(|at| function.stmt(at)).any(|stmt| {
-        matches!(stmt.kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
-            && stmt.span.covers(call.span)
-    });
-    let jumps_back = function.stmts.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Goto { label } => {
-            function.labels().any(|(at, name)| name == label && function.stmt(at).span.start < stmt.span.start)
-        }
-        _ => false,
-    });
-    call.span.start < end || loops || jumps_back
 }
 
 fn says_meant(target: &Target<'_>) -> bool {

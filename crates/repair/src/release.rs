@@ -1,6 +1,6 @@
 //! Which call releases a block here: what the author already calls, the program's own destructor, the family's.
 
-use caulk_source::FunctionSource;
+use caulk_source::{DeclKind, FunctionSource};
 
 use crate::strategies::Bench;
 use crate::survey::Survey;
@@ -30,6 +30,9 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         if !is_deallocator(bench, &callee) {
             continue;
         }
+        push(format!("{callee}({expression});"));
+    }
+    for callee in untyped_destructors(bench, expression, offset) {
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
@@ -94,6 +97,38 @@ fn is_const(function: &FunctionSource, expression: &str, offset: usize) -> bool 
         && function
             .variable_at(expression, offset)
             .is_some_and(|decl| function.decls[decl].canonical_type.starts_with("const "))
+}
+
+/// Functions that are given a `void *`, as callbacks are, and release it as this type.
+fn untyped_destructors(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> {
+    let function = &bench.target.function;
+    let Some(decl) = function.variable_at(expression, offset).filter(|_| expression == root(expression)) else {
+        return Vec::new();
+    };
+    let wanted = &function.decls[decl].canonical_type;
+    if !wanted.starts_with("struct ") {
+        return Vec::new();
+    }
+    let untyped = |name: &str| {
+        let found = function.names.top_level.get(name);
+        found.is_some_and(|found| found.is_function && found.type_name == "void (void *)")
+    };
+    let fits = |name: &&String| {
+        let lower = name.to_ascii_lowercase();
+        RELEASING.iter().any(|part| lower.contains(part))
+            && untyped(name)
+            && **name != function.name
+            && function.callable_at(name, offset)
+            && bench.workshop.function_named(name, bench.patched).is_some_and(|body| {
+                let given = body.decls.iter().find(|decl| decl.kind == DeclKind::Parameter).map(|decl| &decl.name);
+                body.is_static
+                    && body.file.path == function.file.path
+                    && body.decls.iter().any(|decl| {
+                        decl.canonical_type == *wanted && decl.init.map(|init| body.text(init)).as_ref() == given
+                    })
+            })
+    };
+    bench.survey.destructors.iter().filter(fits).cloned().collect()
 }
 
 /// Functions of the program that release exactly this type.

@@ -121,7 +121,7 @@ impl Session<'_> {
             return Err("the file is generated; its source must be changed instead".into());
         }
         let target = Target::new(finding, function);
-        if let Some(reason) = refuse::reason(&target, &self.survey) {
+        if let Some(reason) = refuse::reason(&target) {
             return Err(reason);
         }
         let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };

@@ -3,6 +3,9 @@
 use caulk_findings::{Finding, Place};
 use caulk_source::{FunctionSource, StmtId, StmtKind};
 
+/// Words in the names of types that hold no pointer.
+const NUMBERS: &[&str] = &["int", "long", "short", "char", "unsigned", "size", "uint", "int32", "uint32", "double"];
+
 pub struct Target<'a> {
     pub finding: &'a Finding,
     pub function: FunctionSource,
@@ -73,13 +76,27 @@ impl<'a> Target<'a> {
         for arg in args {
             let text = function.text(arg.span);
             if let Some(name) = text.strip_prefix('&') {
-                push(&mut found, name.trim().to_owned());
+                if !self.is_number(name.trim(), arg) {
+                    push(&mut found, name.trim().to_owned());
+                }
             } else if matches!(arg.type_name.as_str(), "int[2]" | "int [2]") || self.is_pair(&text, arg.span.start) {
                 push(&mut found, format!("{text}[0]"));
                 push(&mut found, format!("{text}[1]"));
             }
         }
         found
+    }
+
+    /// `&length`, beside the pointer.
+    fn is_number(&self, name: &str, arg: &caulk_source::Argument) -> bool {
+        let kind = match self.function.variable_at(name, arg.span.start).filter(|_| name == root(name)) {
+            Some(decl) => self.function.decls[decl].canonical_type.clone(),
+            None => arg.type_name.strip_suffix('*').unwrap_or("*").to_owned(),
+        };
+        self.finding.release != "close"
+            && !kind.contains(['*', '['])
+            && !kind.starts_with("struct ")
+            && NUMBERS.iter().any(|word| kind.split([' ', '_']).any(|part| part == *word))
     }
 
     fn is_pair(&self, name: &str, offset: usize) -> bool {

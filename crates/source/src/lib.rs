@@ -19,6 +19,7 @@
 //! - `#line` makes a file "generated": positions of debug information then mean another file.
 //! - Name lookup does not see types declared in blocks, nor extern declarations in other blocks.
 
+mod branch;
 mod clang;
 mod declarator;
 mod diff;

@@ -41,7 +41,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
 }
 
-fn what(kind: &StmtKind) -> &'static str {
+pub fn what(kind: &StmtKind) -> &'static str {
     match kind {
         StmtKind::Goto { .. } => "`goto`",
         StmtKind::Break => "`break`",

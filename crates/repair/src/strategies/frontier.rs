@@ -2,6 +2,7 @@
 
 use caulk_source::{StmtId, StmtKind};
 
+use super::exits::what;
 use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
 use crate::release::is_release;
@@ -11,7 +12,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
     let function = &target.function;
     let Some(source) = target.source else { return };
-    let from = function.stmt(source).span.end;
+    // The call may stand in the condition of what holds the way out.
+    let place = &target.finding.source;
+    let written = function.file.offset_of(place.line, place.column.max(1)).filter(|_| place.column > 0);
+    let from = written.unwrap_or(function.stmt(source).span.end);
     for (id, stmt) in function.stmts.iter_ids() {
         if stmt.span.start < from || target.sink == Some(id) {
             continue;
@@ -28,7 +32,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
         let place = branch.map_or(stmt.span.start, |last| function.stmt(last).span.end);
         for (holder, call) in bench.releases_at(place).into_iter().take(2) {
-            let title = format!("release `{holder}` where it is last known");
+            let title = match branch {
+                Some(_) => format!("release `{holder}` where it is last known"),
+                None => format!("release `{holder}` before the {}", what(&stmt.kind)),
+            };
             let near = stmt.parent.map_or(stmt.span, |parent| function.stmt(parent).span);
             if branch.is_some() && !function.file.mentions(near, root(&holder)) || is_null_here(bench, id, &holder) {
                 continue;

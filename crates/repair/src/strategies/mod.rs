@@ -9,6 +9,7 @@ mod macro_exit;
 mod mismatch;
 mod nulling;
 mod one_more_field;
+mod otherwise;
 mod overwrite;
 mod own_destructor;
 mod owner;
@@ -72,6 +73,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             conditional::propose(bench, &mut all);
             scope_end::propose(bench, &mut all);
             unnamed::propose(bench, &mut all);
+            otherwise::propose(bench, &mut all);
             frontier::propose(bench, &mut all);
             unless::propose(bench, &mut all);
             macro_exit::propose(bench, &mut all);

@@ -1,7 +1,7 @@
 //! A variable that owns the block, where its name is sometimes something else or out of scope:
 //! `T *owned = NULL;` at the start, set where the block is allocated, released where it would be lost.
 
-use caulk_source::{Placement, Snippet, StmtKind, declarator};
+use caulk_source::{DeclId, DeclKind, FunctionSource, Placement, Snippet, Span, StmtKind, declarator};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
@@ -13,6 +13,14 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &target.function;
     let (Some(source), Some(sink), Some(name)) = (target.source, target.sink, &target.name) else { return };
     if name != root(name) || !target.finding.family.eq("memory") {
+        return;
+    }
+    // Of the blocks of many rounds, the variable would own the last only.
+    let many = function.ancestors(source).map(|at| function.stmt(at)).any(|stmt| {
+        matches!(stmt.kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+            && !stmt.span.covers(function.stmt(sink).span)
+    });
+    if many {
         return;
     }
     let Some(decl) = function.variable_at(name, function.stmt(source).span.end) else { return };
@@ -30,7 +38,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let at_end = target.sink_is_end();
             let released = match function.stmt(sink).kind {
                 _ if at_end => function.insert_at_end(function.body, &code)?,
-                StmtKind::Return { value: Some(value) } if !is_constant(&function.text(value)) => {
+                StmtKind::Return { value: Some(value) } if !is_constant(function, value) => {
                     let result = function.fresh_name_besides("result", std::slice::from_ref(&owned));
                     function.return_through_temp(sink, &result, &code, Placement::Auto)?
                 }
@@ -54,7 +62,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
 }
 
-fn is_constant(text: &str) -> bool {
+fn is_constant(function: &FunctionSource, value: Span) -> bool {
+    let text = function.text(value);
     let inner = text.trim().trim_start_matches('(').trim_end_matches(')').trim_start_matches('-');
-    inner == "NULL" || inner.bytes().all(|byte| byte.is_ascii_digit())
+    let word = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let named = |decl: DeclId| function.decls[decl].kind != DeclKind::EnumConstant;
+    word && !function.variable_at(inner, value.start).is_some_and(named)
 }

@@ -1,6 +1,7 @@
-//! Names what has no name: `append(a, strdup(s));` becomes `char *item = strdup(s);` and a test.
+//! Names what has no name: `append(a, strdup(s));` becomes `char *item = strdup(s);` and a test. What nobody wants is
+//! released at once, and what is copied only to be kept is kept itself.
 
-use caulk_source::{CallId, Placement, Snippet, StmtKind, declarator};
+use caulk_source::{Call, CallId, EditSet, Placement, Snippet, Span, StmtKind, declarator};
 
 use super::conditional::conditions;
 use super::{Bench, Proposals, replace};
@@ -9,28 +10,30 @@ use crate::change::Candidate;
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
     let function = &target.function;
-    if target.name.is_some() {
-        return;
-    }
     let place = &target.finding.source;
     let Some(inner) = function.calls_at(place.line, place.column).into_iter().last() else { return };
     let call = &function.calls[inner];
     let stmt = function.stmt(call.stmt);
     let release = &target.finding.release;
-    if !function.callable_at(release, stmt.span.start) {
+    if !function.callable_at(release, stmt.span.start) || !call.result_type.contains('*') {
         return;
     }
+    if call.result_ignored {
+        at_once(bench, all, call);
+        return;
+    }
+    let Some(outer) = outer(bench, inner) else { return };
+    let outer = &function.calls[outer];
+    copied(bench, all, outer, call);
     let name = function.fresh_name("item");
     let title = || format!("name the result of `{}`, so that it can be released", call.callee);
     let code = format!("{release}({name});");
-    if let Some(outer) = outer(bench, inner)
-        && function.calls[outer].result_ignored
+    if outer.result_ignored
         && matches!(stmt.kind, StmtKind::Expr)
         && let Ok(declared) = declarator(&call.result_type, &name)
     {
-        let outer = &function.calls[outer];
-        let before = function.text(caulk_source::Span::new(outer.span.start, call.span.start));
-        let behind = function.text(caulk_source::Span::new(call.span.end, outer.span.end));
+        let before = function.text(Span::new(outer.span.start, call.span.start));
+        let behind = function.text(Span::new(call.span.end, outer.span.end));
         let head = format!("{declared} = {};", function.text(call.span));
         for (prefix, suffix) in conditions(&outer.result_type) {
             let test = format!("if ({prefix}{before}{name}{behind}{suffix})");
@@ -40,13 +43,49 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
             }
         }
-        let made =
-            function.hoist_call(inner, None, &name, &Snippet::default(), Placement::Auto).and_then(|mut edits| {
-                edits.merge(&function.insert_after(call.stmt, &Snippet::line(code.clone()))?);
-                Ok(edits)
-            });
-        all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
     }
+    if !matches!(stmt.kind, StmtKind::Expr | StmtKind::Decl { .. }) {
+        return;
+    }
+    let made = function.hoist_call(inner, None, &name, &Snippet::default(), Placement::Auto).and_then(|mut edits| {
+        edits.merge(&function.insert_after(call.stmt, &Snippet::line(code.clone()))?);
+        Ok(edits)
+    });
+    all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
+}
+
+/// `make(x);` becomes `free(make(x));`
+fn at_once(bench: &Bench<'_>, all: &mut Proposals, call: &Call) {
+    let function = &bench.target.function;
+    let stmt = function.stmt(call.stmt);
+    if stmt.core != call.span || !matches!(stmt.kind, StmtKind::Expr) {
+        return;
+    }
+    let made = function.check_stmt(call.stmt).map(|()| {
+        let mut edits = EditSet::new();
+        edits.insert(call.span.start, format!("{}(", bench.target.finding.release));
+        edits.insert(call.span.end, ")");
+        edits
+    });
+    let title = format!("release what `{}` returns", call.callee);
+    all.add(made, |edits| Candidate::new(function, "release-ignored-result", title, edits));
+}
+
+/// `p = strdup(make(x));` becomes `p = make(x);`
+fn copied(bench: &Bench<'_>, all: &mut Proposals, outer: &Call, inner: &Call) {
+    let function = &bench.target.function;
+    let copies = outer.args.len() == 1 && outer.callee.ends_with("strdup") && outer.direct;
+    if !copies || outer.result_type != inner.result_type || outer.result_ignored {
+        return;
+    }
+    let made = function.check_span(outer.span).map(|()| {
+        let mut edits = EditSet::new();
+        edits.delete(Span::new(outer.span.start, inner.span.start));
+        edits.delete(Span::new(inner.span.end, outer.span.end));
+        edits
+    });
+    let title = format!("keep what `{}` returns, not a copy of it", inner.callee);
+    all.add(made, |edits| Candidate::new(function, "no-copy", title, edits).without_release());
 }
 
 /// The call that the inner one is an argument of.

@@ -1,0 +1,127 @@
+//! What a callee may have done to its arguments without saying which: released parts of them, kept one.
+//!
+//!     push_and_flush(queue, item);      // queue's items are released in a loop; is `item` one of them?
+//!
+//! # Invariants
+//! - What is only suspected here is no finding. It is a reason not to release the object elsewhere.
+
+use caulk_ir::InstId;
+
+use crate::engine::Engine;
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::State;
+use crate::summary::Summary;
+use crate::term::{Term, TermId, Terms};
+
+impl Engine<'_> {
+    /// Parts of what the arguments lead to may have been released; `named` says which it is known of.
+    pub(crate) fn drain(&mut self, state: &mut State, callee: &Summary, args: &[TermId], named: &[TermId], id: InstId) {
+        self.drained = true;
+        let direct: Vec<ObjId> =
+            args.iter().chain(named).filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
+        let reached = self.reachable(state, args.iter().copied());
+        for (obj, known) in &mut state.objs {
+            if reached.contains(obj)
+                && !direct.contains(obj)
+                && matches!(self.terms.object(*obj), Object::Heap { .. })
+                && known.status.may(Status::LIVE)
+            {
+                known.status = known.status.join(Status::FREED);
+                known.freed_at = known.freed_at.or(Some(id));
+            }
+        }
+        // An argument that lies in another one, or was put into one, may be such a part, too.
+        for (at, &arg) in args.iter().enumerate() {
+            let Some((obj, _)) = self.terms.pointee(arg) else { continue };
+            let mut others = args.to_vec();
+            others.retain(|&other| self.terms.pointee(other).is_none_or(|of| of.0 != obj));
+            if callee.stored.contains(&(at as u32)) || self.reachable(state, others).contains(&obj) {
+                for held in self.terms.mentions(arg).to_vec() {
+                    if let Some(known) = state.obj_mut(held) {
+                        known.drained = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A destructor is given a block of this function, and releases what callees have put into it.
+    pub(crate) fn is_own_part(&self, state: &State, ptr: TermId, at: InstId) -> bool {
+        let (mut open, mut next) = (vec![ptr], 0);
+        while let Some(&part) = open.get(next) {
+            next += 1;
+            match *self.terms.get(part) {
+                Term::Int(_) => {}
+                Term::Ite(_, a, b) if open.len() < 64 => open.extend([a, b]),
+                Term::Content { obj, .. } => match *self.terms.object(obj) {
+                    Object::Heap { older: false, .. } => {
+                        let ours = |known: &ObjState| !known.is_given_away() && !known.mixed && !known.lent;
+                        if !state.obj(obj).is_some_and(ours) {
+                            return false;
+                        }
+                    }
+                    Object::Deref(base) => open.push(base),
+                    _ => return false,
+                },
+                _ => return false,
+            }
+        }
+        !self.is_library_call(at)
+    }
+
+    /// What a callee stores of its arguments, this function stores of its own.
+    pub(crate) fn note_stored(&mut self, state: &mut State, callee: &Summary, args: &[TermId]) {
+        for &at in &callee.stored {
+            if let Some(&arg) = args.get(at as usize) {
+                let stored = self.terms.pointee(arg).map(|(obj, _)| obj);
+                let own = |obj| matches!(self.terms.object(obj), Object::Heap { .. });
+                if self.terms.as_int(arg).is_none() && !stored.is_some_and(own) {
+                    let given: Vec<ObjId> = args.iter().flat_map(|&arg| self.terms.mentions(arg).to_vec()).collect();
+                    given.iter().for_each(|&obj| _ = state.obj_mut(obj).map(|known| known.mixed = true));
+                }
+                self.put_away.extend(parameters_in(&self.terms, arg));
+            }
+        }
+    }
+
+    /// The arguments may be kept by the callee, whose paths were merged; it would have told, unless it was cut short.
+    pub(crate) fn blur(&mut self, state: &mut State, args: &[TermId], cut: bool) {
+        let before: Vec<ObjId> =
+            state.objs.iter().filter(|(_, known)| known.is_given_away()).map(|entry| entry.0).collect();
+        for &arg in args {
+            self.escape(state, arg);
+        }
+        for (obj, known) in &mut state.objs {
+            known.merged |= !cut && known.escaped && !before.contains(obj);
+        }
+    }
+}
+
+/// The parameters whose value this is, or an address computed from it.
+pub(crate) fn parameters_in(terms: &Terms, id: TermId) -> Vec<u32> {
+    let mut found = Vec::new();
+    let (mut open, mut at) = (vec![id], 0);
+    while let Some(&id) = open.get(at) {
+        at += 1;
+        let parts: &[TermId] = match *terms.get(id) {
+            Term::Param(parameter) => {
+                found.push(parameter);
+                &[]
+            }
+            Term::Addr { obj, .. } => match *terms.object(obj) {
+                Object::Deref(base) => &[base],
+                _ => &[],
+            },
+            Term::Elem { base, .. } => &[base],
+            Term::Cast(_, _, a) => &[a],
+            Term::Bin(_, a, b) | Term::Ite(_, a, b) => &[a, b],
+            _ => &[],
+        };
+        for part in parts {
+            if !open.contains(part) {
+                open.push(*part);
+            }
+        }
+    }
+    found
+}
