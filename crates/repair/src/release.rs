@@ -61,9 +61,21 @@ const RELEASING: &[&str] = &[
 ];
 
 /// Releases and nothing else, or is named for it: not something that also prints, sends or counts its argument.
-fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
+pub fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
     let name = callee.to_ascii_lowercase();
-    RELEASING.iter().any(|part| name.contains(part)) || is_quiet(bench, callee)
+    RELEASING.iter().any(|part| name.contains(part)) && !is_heard(bench, callee) || is_quiet(bench, callee)
+}
+
+/// Functions that somebody reads or hears of.
+const OUTPUT: &[&str] = &[
+    "printf", "fprintf", "vprintf", "vfprintf", "dprintf", "puts", "fputs", "putchar", "putc", "fputc", "fwrite",
+    "write", "send", "sendto", "sendmsg", "perror",
+];
+
+/// Whoever calls it where nobody did before says something that was not said before.
+fn is_heard(bench: &Bench<'_>, callee: &str) -> bool {
+    let body = bench.workshop.function_named(callee, bench.patched);
+    body.is_some_and(|body| body.calls.iter().any(|call| OUTPUT.contains(&call.callee.as_str())))
 }
 
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.
@@ -117,6 +129,7 @@ fn untyped_destructors(bench: &Bench<'_>, expression: &str, offset: usize) -> Ve
         let lower = name.to_ascii_lowercase();
         RELEASING.iter().any(|part| lower.contains(part))
             && untyped(name)
+            && !is_heard(bench, name)
             && **name != function.name
             && function.callable_at(name, offset)
             && bench.workshop.function_named(name, bench.patched).is_some_and(|body| {

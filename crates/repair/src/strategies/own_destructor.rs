@@ -8,7 +8,7 @@ use caulk_source::{Span, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
-use crate::release::{destructors, is_release};
+use crate::release::{destructors, is_deallocator, is_release};
 use crate::target::is_plain;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -27,7 +27,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         }
         for destructor in destructors(function, bench.survey, &owner, call.span.start) {
-            if destructor == call.callee {
+            if destructor == call.callee || !is_deallocator(bench, &destructor) {
                 continue;
             }
             let made = function.replace_expr(name, destructor.clone());
