@@ -154,8 +154,9 @@ fn looked_into(line: &str) -> Option<(&str, &str)> {
         Some((base, _)) => base,
         None => argument.strip_prefix('*')?,
     };
-    let start = line[..open].rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
-    (crate::target::is_plain(argument) && start < open).then(|| (&line[start..end + 2], base))
+    let name = line[..open].trim_end();
+    let start = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    (crate::target::is_plain(argument) && start < name.len()).then(|| (&line[start..end + 2], base))
 }
 
 /// A file before and after an edit, and how places map.

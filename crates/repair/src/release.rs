@@ -45,7 +45,18 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
             push(format!("{family}({expression});"));
         }
     }
+    if spaces_calls(function) {
+        found.iter_mut().for_each(|call| *call = call.replacen('(', " (", 1));
+    }
     found
+}
+
+/// Whether the author writes `free (p)`.
+fn spaces_calls(function: &FunctionSource) -> bool {
+    let written = |call: &&caulk_source::Call| call.direct && call.origin == caulk_source::Origin::Written;
+    let behind = |call: &caulk_source::Call| function.file.bytes.get(call.span.start + call.callee.len()).copied();
+    let spaced = function.calls.iter().filter(written).filter(|call| behind(call) == Some(b' ')).count();
+    spaced * 2 > function.calls.iter().filter(written).count()
 }
 
 /// Whether the call that starts at an offset releases something, as the analysis sees it.

@@ -110,6 +110,30 @@ impl Bench<'_> {
         found
     }
 
+    /// Whether a statement can be reached with the block: it comes later, or once more in a loop.
+    fn is_behind_source(&self, stmt: StmtId) -> bool {
+        let function = &self.target.function;
+        let Some(source) = self.target.source else { return true };
+        let (here, made) = (function.stmt(stmt).span, function.stmt(source).span);
+        let again = |at: StmtId| {
+            let stmt = function.stmt(at);
+            matches!(stmt.kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+                && stmt.span.covers(here)
+                && stmt.span.covers(made)
+        };
+        let back = |stmt: &caulk_source::Stmt| match &stmt.kind {
+            StmtKind::Goto { label } => {
+                let mut labels = function.labels();
+                labels.any(|(at, name)| name == label && function.stmt(at).span.start < stmt.span.start)
+            }
+            StmtKind::IndirectGoto | StmtKind::Other => true,
+            _ => false,
+        };
+        stmt != source && here.end > made.start
+            || function.ancestors(source).any(again)
+            || function.stmts.iter().any(back)
+    }
+
     /// Whether control leaves the statement's block there.
     fn is_jump(&self, stmt: StmtId) -> bool {
         matches!(

@@ -15,7 +15,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 continue;
             }
             let start = function.stmt(assign.stmt).span.start;
-            if !target.reaches(&holder, start) {
+            let grown = target.finding.source == target.finding.sink;
+            if !target.reaches(&holder, start) || !grown && !bench.is_behind_source(assign.stmt) {
                 continue;
             }
             let rhs = function.text(assign.rhs);
