@@ -8,7 +8,6 @@ use caulk_base::Id;
 use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty};
 
 use crate::clauses::{Clause, Literal};
-use crate::commons::is_common;
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
@@ -16,24 +15,10 @@ use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
 use crate::state::State;
 use crate::summary::{Outcome, Summary};
-use crate::term::{Term, TermId, ZERO};
+use crate::term::{Term, TermId};
 use crate::trace::Event;
+use crate::translate::Translation;
 use crate::widen;
-
-/// Numbers of unknown values made by one call begin here.
-const CALLEE_VALUES: u32 = 16;
-
-/// The caller's terms for the callee's.
-struct Translation<'s> {
-    summary: &'s Summary,
-    callee: FuncId,
-    args: Vec<TermId>,
-    terms: Vec<Option<TermId>>,
-    site: InstId,
-    /// Nothing but the result depends on what is unknown: calling again gives the same.
-    pure: bool,
-    version: u32,
-}
 
 impl Engine<'_> {
     #[expect(clippy::too_many_arguments, reason = "a call and its callee")]
@@ -395,7 +380,7 @@ impl Engine<'_> {
         }
         for (base, term) in weak {
             if let Some((obj, _)) = self.terms.pointee(base) {
-                state.add_weak(obj, term);
+                state.add_weak(&self.terms, obj, term);
                 self.note_within(&mut state, obj, term);
             }
         }
@@ -419,11 +404,21 @@ impl Engine<'_> {
             }
         }
         self.collect_within(&mut state, id);
+        if outcome.starved {
+            // Whose these are now is not for us to say.
+            for obj in self.exchanged(before, id) {
+                if let Some(known) = state.obj_mut(obj) {
+                    (known.lost, known.lost_at) = (false, None);
+                    known.give_away();
+                }
+            }
+        }
         Some(state)
     }
 
-    /// New blocks that the callee put into a structure of ours, and neither returned nor stored through the
-    /// address of a local: they belong to that structure, whose own functions will release them.
+    /// New blocks that the callee put into a structure of our caller, and neither returned nor stored through the
+    /// address of a local: they belong to that structure, whose own functions will release them. What lies in an
+    /// out-parameter is our caller's, who has asked for it.
     fn leave_with_owner(&mut self, state: &mut State, result: Option<TermId>, id: InstId) {
         let is_new = |engine: &Self, obj: ObjId| matches!(engine.terms.object(obj), Object::Heap { site, older: false, .. } if *site == id);
         if !state.objs.iter().any(|(obj, known)| !known.escaped && is_new(self, *obj)) {
@@ -447,11 +442,28 @@ impl Engine<'_> {
             .filter(|(obj, known)| !known.escaped && is_new(self, *obj) && !reached.contains(obj))
             .map(|entry| entry.0)
             .collect();
+        let handed_out = {
+            let out =
+                state.cells.iter().filter(|((holder, off), _)| *off == Off::At(0) && self.is_out_parameter(*holder));
+            self.reachable(state, out.map(|entry| entry.1.term).collect::<Vec<_>>())
+        };
         for obj in left {
             if let Some(known) = state.obj_mut(obj) {
-                known.give_away();
+                if handed_out.contains(&obj) {
+                    known.housed = true;
+                } else {
+                    known.give_away();
+                }
             }
         }
+    }
+
+    /// Is it what a parameter points to that was declared as a pointer to a pointer?
+    fn is_out_parameter(&self, obj: ObjId) -> bool {
+        let Object::Deref(base) = *self.terms.object(obj) else { return false };
+        let Term::Param(index) = *self.terms.get(base) else { return false };
+        let unit = &self.program.units[self.unit];
+        self.function.vars.iter().any(|var| var.param == Some(index) && unit.is_pointer_to_pointer(var.ty))
     }
 
     fn assume_range(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64], id: InstId) -> bool {
@@ -517,117 +529,6 @@ impl Engine<'_> {
             }
         }
     }
-
-    /// The caller's pointer to an input object of the callee; `None` for the callee's own objects.
-    fn input_pointer(&mut self, before: &State, translation: &mut Translation<'_>, obj: ObjId) -> Option<TermId> {
-        match translation.summary.objects[obj.index()] {
-            Object::Heap { .. } | Object::Stack(_) | Object::Code(_) => None,
-            _ => Some(self.translate_object(before, translation, obj)),
-        }
-    }
-
-    /// The caller's pointer to an object of the callee.
-    fn translate_object(&mut self, before: &State, translation: &mut Translation<'_>, obj: ObjId) -> TermId {
-        let object = match translation.summary.objects[obj.index()].clone() {
-            Object::Deref(base) => return self.translate(before, translation, base),
-            Object::Heap { older, .. } => Object::Heap { site: translation.site, sub: obj.0, older },
-            // A struct returned by value lies in a hidden slot of the call.
-            Object::Stack(_) => Object::Stack(translation.site),
-            other => other,
-        };
-        let object = self.terms.intern_object(object);
-        self.terms.addr(object, 0)
-    }
-
-    fn translate_off(&mut self, before: &State, translation: &mut Translation<'_>, off: Off) -> Off {
-        match off {
-            Off::Elem(index, bytes) => {
-                let index = self.translate(before, translation, index);
-                match self.terms.as_int(index) {
-                    Some(constant) => Off::At(bytes.saturating_add(constant)),
-                    None => Off::Elem(index, bytes),
-                }
-            }
-            other => other,
-        }
-    }
-
-    fn translate(&mut self, before: &State, translation: &mut Translation<'_>, id: TermId) -> TermId {
-        if let Some(known) = translation.terms[id.index()] {
-            return known;
-        }
-        let term = match translation.summary.terms[id.index()].clone() {
-            Term::Int(value) => self.terms.int(value),
-            Term::Param(index) => match translation.args.get(index as usize) {
-                Some(&arg) => arg,
-                None => self.terms.sym(translation.site.0, CALLEE_VALUES + id.0),
-            },
-            Term::Content { obj, off, epoch: 0 } => {
-                let base = self.translate_object(before, translation, obj);
-                let off = self.translate_off(before, translation, off);
-                self.read(before, base, off)
-            }
-            Term::Addr { obj, off } => {
-                let base = self.translate_object(before, translation, obj);
-                self.terms.ptr_add(base, off)
-            }
-            Term::Elem { base, index, bytes } => {
-                let base = self.translate(before, translation, base);
-                let index = self.translate(before, translation, index);
-                self.terms.elem(base, index, bytes)
-            }
-            Term::Func(id) => self.terms.func(id),
-            Term::Bin(op, a, b) => {
-                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
-                self.terms.bin(op, a, b)
-            }
-            Term::Cmp(op, a, b) => {
-                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
-                self.compare(before, op, a, b)
-            }
-            Term::Cast(op, bits, a) => {
-                let a = self.translate(before, translation, a);
-                self.terms.cast(op, bits, bits, a)
-            }
-            Term::Ite(c, a, b) => {
-                let c = self.translate(before, translation, c);
-                let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
-                self.terms.ite(c, a, b)
-            }
-            Term::Sym { .. } | Term::Content { .. } | Term::Pure { .. } => {
-                if translation.pure {
-                    let mut name = translation.callee.0.to_le_bytes().to_vec();
-                    name.extend(id.0.to_le_bytes());
-                    let args = translation.args.clone();
-                    self.pure_result(&name, &args, translation.version)
-                } else {
-                    self.terms.sym(translation.site.0, CALLEE_VALUES + id.0)
-                }
-            }
-        };
-        translation.terms[id.index()] = Some(term);
-        term
-    }
-
-    /// What lies at an offset from a pointer in the state before the call.
-    fn read(&mut self, before: &State, base: TermId, off: Off) -> TermId {
-        let Some((obj, at)) = self.terms.pointee(base) else { return ZERO };
-        let off = at.plus(off);
-        if let Ok(at) = before.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
-            return before.cells[at].1.term;
-        }
-        if let (Object::Global(global), Off::At(at)) = (self.terms.object(obj).clone(), off)
-            && self.knowledge.is_constant(global)
-        {
-            return self.initial(global, at).unwrap_or(ZERO);
-        }
-        let stirred = if before.stirred != 0 && is_common(&self.terms, obj) { before.stirred } else { 0 };
-        let epoch = before.epoch(obj).max(before.aliased).max(stirred);
-        match before.load(&mut self.terms, obj, off, 8) {
-            term if epoch == 0 || term == ZERO => term,
-            _ => self.terms.content(obj, off, epoch),
-        }
-    }
 }
 
 /// Does an outcome depend on something about the inputs that is not so in the others, beside that pointers are valid?
@@ -647,18 +548,4 @@ fn tells_of_another(summary: &Summary, outcome: &Outcome) -> bool {
         .result
         .is_some_and(|term| matches!(summary.terms[term.index()], Term::Sym { .. } | Term::Content { .. }));
     other && outcome.writes.is_empty() && summary.outcomes.iter().any(|one| null(one) && !one.writes.is_empty())
-}
-
-impl<'s> Translation<'s> {
-    fn new(summary: &'s Summary, callee: FuncId, args: &[TermId], site: InstId, pure: bool, version: u32) -> Self {
-        Self { summary, callee, args: args.to_vec(), terms: vec![None; summary.terms.len()], site, pure, version }
-    }
-
-    /// Is the term the address of an object the callee made?
-    fn is_fresh(&self, id: TermId) -> bool {
-        match self.summary.terms[id.index()] {
-            Term::Addr { obj, .. } => matches!(self.summary.objects[obj.index()], Object::Heap { .. }),
-            _ => false,
-        }
-    }
 }

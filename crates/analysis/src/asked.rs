@@ -19,6 +19,7 @@ use caulk_base::FxHashSet;
 use caulk_ir::{ExternId, FuncId, Global, GlobalId, InstId};
 use caulk_models::FunctionModel;
 
+use crate::slots::Targets;
 use crate::summary::Summary;
 use crate::whole::Knowledge;
 
@@ -101,7 +102,7 @@ impl<'a> Asked<'a> {
         self.knowledge.graph.nulls.contains(&(self.by, inst))
     }
 
-    pub fn indirect(&self, inst: InstId) -> Option<&'a [FuncId]> {
+    pub fn indirect(&self, inst: InstId) -> Option<&'a Targets> {
         self.note(Question::Indirect(inst));
         self.knowledge.indirect(self.by, inst)
     }

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::incident::{IncidentKind, Loss, Use};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::{INLINE_PLACES, Off};
+use crate::slots::Targets;
 use crate::state::{State, put};
 use crate::summary::SiteFact;
 use crate::term::{Term, TermId};
@@ -49,7 +50,18 @@ impl Engine<'_> {
                     return Vec::new();
                 }
                 match self.targets(pointer, id) {
-                    Some(all) => self.call_all(state, id, inst, call, &args, &all),
+                    Some(Targets { functions, library }) if library.is_empty() => {
+                        self.call_all(state, id, inst, call, &args, &functions)
+                    }
+                    Some(Targets { functions, library }) => {
+                        let mut states = self.call_all(state.clone(), id, inst, call, &args, &functions);
+                        for external in library {
+                            if let Some(model) = self.knowledge.model(external) {
+                                states.extend(self.modelled(state.clone(), id, inst, call, &args, model));
+                            }
+                        }
+                        states
+                    }
                     None => self.unknown(state, id, inst, call, &args, None, None),
                 }
             }
@@ -85,11 +97,17 @@ impl Engine<'_> {
     }
 
     /// The functions a pointer may mean here; `None`: too many, or nobody knows.
-    fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Vec<FuncId>> {
+    fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Targets> {
         if let Term::Func(one) = *self.terms.get(pointer) {
-            return self.knowledge.is_earlier(one).then(|| vec![one]);
+            return self.knowledge.is_earlier(one).then(|| Targets { functions: vec![one], library: vec![] });
         }
-        self.knowledge.indirect(id).map(<[FuncId]>::to_vec)
+        if let Term::Addr { obj, off: 0 } = *self.terms.get(pointer)
+            && let Object::External(external) = *self.terms.object(obj)
+        {
+            let modelled = self.knowledge.model(external).is_some();
+            return modelled.then(|| Targets { functions: vec![], library: vec![external] });
+        }
+        self.knowledge.indirect(id).cloned()
     }
 
     fn call_all(

@@ -5,7 +5,7 @@
 use caulk_base::{FxHashMap, FxHashSet, Id, IdVec};
 use caulk_ir::{Callee, FuncId, InstId, Op, Program, Target};
 
-use crate::slots::Slots;
+use crate::slots::{Slots, Targets};
 
 /// More possible targets than this and a call counts as unknown.
 pub const MAX_TARGETS: usize = 10;
@@ -16,7 +16,7 @@ pub struct CallGraph {
     /// the program into one recursion.
     pub callees: IdVec<FuncId, Vec<FuncId>>,
     /// Targets of calls through pointers, where they are few enough.
-    pub indirect: FxHashMap<(FuncId, InstId), Vec<FuncId>>,
+    pub indirect: FxHashMap<(FuncId, InstId), Targets>,
     /// Loads from members of tables in which there is never anything.
     pub nulls: FxHashSet<(FuncId, InstId)>,
     pub indirect_calls: usize,
@@ -76,8 +76,11 @@ pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
 const MAX_RECURSION: usize = 16;
 
 fn add_indirect(graph: &mut CallGraph, never: &IdVec<FuncId, bool>) {
-    let mut calls: Vec<(FuncId, FuncId)> =
-        graph.indirect.iter().flat_map(|((from, _), targets)| targets.iter().map(|&to| (*from, to))).collect();
+    let mut calls: Vec<(FuncId, FuncId)> = graph
+        .indirect
+        .iter()
+        .flat_map(|((from, _), targets)| targets.functions.iter().map(|&to| (*from, to)))
+        .collect();
     calls.retain(|(_, to)| !never[*to]);
     calls.sort_unstable();
     calls.dedup();

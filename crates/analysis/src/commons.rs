@@ -50,11 +50,6 @@ pub fn is_common(terms: &Terms, obj: ObjId) -> bool {
     false
 }
 
-/// May a caller ask where the value went?
-fn is_told(terms: &Terms, term: TermId) -> bool {
-    terms.is_held_by_name(term) || (terms.as_int(term).is_none() && !terms.is_private(term))
-}
-
 impl Engine<'_> {
     /// Makes one fact of many, at an exit. Pointers that lay in memory of which nothing is told any more are added to
     /// `hidden`.
@@ -69,14 +64,14 @@ impl Engine<'_> {
         let mut stir = Stir::Changed;
         state.cells.retain(|((obj, _), cell)| {
             let fold = is_common(terms, *obj);
-            if fold && is_told(terms, cell.term) {
+            if fold && terms.is_told(cell.term) {
                 hidden.push(cell.term);
             }
             !fold
         });
         state.weak.retain(|(obj, term)| {
             let fold = is_common(terms, *obj);
-            if fold && is_told(terms, *term) {
+            if fold && terms.is_told(*term) {
                 hidden.push(*term);
             }
             !fold
@@ -135,7 +130,7 @@ impl Engine<'_> {
             }
         }
         for term in held {
-            if is_told(&self.terms, term) {
+            if self.terms.is_told(term) {
                 self.escape(state, term);
             }
         }

@@ -273,6 +273,7 @@ impl Engine<'_> {
         for (_, known) in &mut state.objs {
             known.touched = None;
             known.within = None;
+            known.housed = false;
         }
         state
     }

@@ -310,7 +310,7 @@ impl Engine<'_> {
             state.store(&self.terms, new, off, cell.size, cell.term);
         }
         for held in weak {
-            state.add_weak(new, held);
+            state.add_weak(&self.terms, new, held);
         }
         match self.terms.object(from) {
             Object::Deref(_) if !state.moved.contains(&(from, new)) => {
@@ -494,7 +494,7 @@ impl Engine<'_> {
                     continue;
                 }
                 let live = obj.status.without(Status::FAILED) == Status::LIVE;
-                if live && !obj.escaped && !older {
+                if live && !obj.escaped && !obj.housed && !older {
                     obj.lost = true;
                     obj.lost_at = at;
                 } else {

@@ -151,7 +151,7 @@ impl Engine<'_> {
             let held: Vec<TermId> = state.cells_of(from).map(|entry| entry.1.term).chain(state.weak_of(from)).collect();
             for term in held {
                 if self.terms.is_held_by_name(term) {
-                    state.add_weak(to, term);
+                    state.add_weak(&self.terms, to, term);
                     self.note_within(state, to, term);
                     if self.is_nameless(dst, to) {
                         self.escape(state, term);
@@ -200,7 +200,7 @@ impl Engine<'_> {
             self.move_contents(state, src, to);
         }
         for term in weak {
-            state.add_weak(to, term);
+            state.add_weak(&self.terms, to, term);
         }
         let zeroed =
             constant.is_some() || (state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0);

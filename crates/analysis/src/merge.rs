@@ -56,7 +56,11 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     if grain == Grain::Result {
         return state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
             Some(value) => (value.signum() + 10) as u64,
-            None => u64::from(!terms.mentions(term).is_empty()) + 2,
+            None => match terms.get(term) {
+                // It returns its argument.
+                Term::Param(index) => u64::from(*index) + 100,
+                _ => u64::from(!terms.mentions(term).is_empty()) + 2,
+            },
         });
     }
     let exact = matches!(grain, Grain::Effect | Grain::Fine);
@@ -77,7 +81,8 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
     }
     for (value, term) in &state.env {
         let constant = (exact || *value == RESULT) && terms.as_int(*term).is_some();
-        if constant || !terms.mentions(*term).is_empty() {
+        let argument = matches!(terms.get(*term), Term::Param(_));
+        if constant || argument || !terms.mentions(*term).is_empty() {
             (1u8, value, term).hash(&mut hasher);
         }
     }
@@ -369,18 +374,34 @@ impl Joiner<'_> {
     }
 }
 
-/// Are all values that `some` may be among those that `all` may be?
+/// Are all values that `some` may be among those that `all` may be? No, if they are too many to tell.
 fn is_one_of(terms: &Terms, all: TermId, some: TermId) -> bool {
-    if all == some {
-        return true;
-    }
-    if let Term::Ite(_, a, b) = *terms.get(some) {
-        return is_one_of(terms, all, a) && is_one_of(terms, all, b);
-    }
-    match *terms.get(all) {
-        Term::Ite(_, a, b) => is_one_of(terms, a, some) || is_one_of(terms, b, some),
+    match (values(terms, all), values(terms, some)) {
+        (Some(all), Some(some)) => some.iter().all(|value| all.contains(value)),
         _ => false,
     }
+}
+
+/// What a merged value may be, as far as it was merged of a few.
+fn values(terms: &Terms, id: TermId) -> Option<Vec<TermId>> {
+    const FEW: usize = 16;
+    let mut seen = vec![id];
+    let mut at = 0;
+    while at < seen.len() {
+        if let Term::Ite(_, a, b) = *terms.get(seen[at]) {
+            for part in [a, b] {
+                if !seen.contains(&part) {
+                    seen.push(part);
+                }
+            }
+            if seen.len() > FEW {
+                return None;
+            }
+        }
+        at += 1;
+    }
+    seen.retain(|&part| !matches!(terms.get(part), Term::Ite(..)));
+    Some(seen)
 }
 
 impl Joiner<'_> {

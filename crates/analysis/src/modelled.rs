@@ -170,7 +170,7 @@ impl Engine<'_> {
                 && self.applies(&state, *when, ending, args)
                 && let (Some(&held), Some((owner, _))) = (args.get(*arg as usize), self.terms.pointee(result))
             {
-                state.add_weak(owner, held);
+                state.add_weak(&self.terms, owner, held);
             }
         }
         self.bind_result(&mut state, inst, result);
@@ -276,7 +276,7 @@ impl Engine<'_> {
                 if let (Some(&held), Some(ptr)) = (args.get(*arg as usize), self.place(args, into))
                     && let Some((owner, _)) = self.terms.pointee(ptr)
                 {
-                    state.add_weak(owner, held);
+                    state.add_weak(&self.terms, owner, held);
                 }
             }
             _ => return Some(false),

@@ -74,6 +74,8 @@ pub struct ObjState {
     pub drained: bool,
     /// A callee may have put something into it that is not this function's own.
     pub mixed: bool,
+    /// Put into a structure of our caller by a callee: not ours to report, though our caller may.
+    pub housed: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
     pub lent: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
@@ -111,6 +113,7 @@ impl ObjState {
             merged: false,
             drained: false,
             mixed: false,
+            housed: false,
             lent: false,
             used: false,
             passed: false,
@@ -149,6 +152,7 @@ impl ObjState {
             merged: !self.is_given_away() && !other.is_given_away() && (self.merged || other.merged),
             drained: self.drained || other.drained,
             mixed: self.mixed || other.mixed,
+            housed: self.housed || other.housed,
             lent: self.lent || other.lent,
             used: self.used && other.used,
             passed: self.passed && other.passed,

@@ -111,11 +111,11 @@ pub fn points_to(analysis: &Analysis<'_>, id: FuncId) -> String {
             && matches!(call.callee, Callee::Value(_))
         {
             let targets = match knowledge.indirect(id, inst_id) {
-                Some(targets) => targets
-                    .iter()
-                    .map(|&id| knowledge.program.function(id).name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                Some(targets) => {
+                    let own = targets.functions.iter().map(|&id| knowledge.program.function(id).name.as_str());
+                    let library = targets.library.iter().map(|&id| knowledge.program.externs[id].as_str());
+                    own.chain(library).collect::<Vec<_>>().join(", ")
+                }
                 None => "not known".to_owned(),
             };
             line(&mut out, 1, &format!("call through a pointer at {}: {targets}", words.place(inst_id)));

@@ -15,8 +15,8 @@
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{
-    FuncId, Function, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId,
-    ValueKind,
+    ExternId, FuncId, Function, GlobalId, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId, TypeKind,
+    Unit, UnitId, ValueId, ValueKind,
 };
 
 use crate::callgraph::MAX_TARGETS;
@@ -27,12 +27,20 @@ type Record<'p> = (&'p str, u64);
 /// A member by its struct and offset.
 type Key<'p> = (Record<'p>, u64);
 
+/// What a call through a pointer may mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    pub functions: Vec<FuncId>,
+    /// Functions of a library.
+    pub library: Vec<ExternId>,
+}
+
 /// Where the addresses of functions were seen.
 #[derive(Default)]
 pub struct Slots<'p> {
     by_member: FxHashMap<Key<'p>, FxHashSet<FuncId>>,
-    /// Members that get functions of a library.
-    foreign: FxHashSet<Key<'p>>,
+    /// Functions of a library, by the members that get them.
+    foreign: FxHashMap<Key<'p>, FxHashSet<ExternId>>,
     /// Members that get values of which it is not known what they are.
     open: FxHashSet<Key<'p>>,
     /// Structs that some variable fills with functions.
@@ -53,7 +61,8 @@ impl<'p> Slots<'p> {
             let definition = program.global(global);
             let element = element_size(&program.units[unit], definition.ty);
             for init in &definition.init {
-                let key = member_at(&program.units[unit], definition.ty, init.offset);
+                let key = member_at(&program.units[unit], definition.ty, init.offset)
+                    .or_else(|| (init.offset == 0).then(|| alone(global)));
                 if let InitValue::Address(symbol, _) = init.value
                     && let Target::Functions(all) = program.target(unit, symbol)
                 {
@@ -61,8 +70,10 @@ impl<'p> Slots<'p> {
                     slots.put(key, at as i64, all);
                     slots.tables.extend(key.map(|key| key.0));
                 } else {
-                    slots.open.extend(key);
-                    slots.foreign.extend(key.filter(|_| is_foreign(program, unit, &init.value)));
+                    match (key, foreign(program, unit, &init.value)) {
+                        (Some(key), Some(external)) => _ = slots.foreign.entry(key).or_default().insert(external),
+                        _ => slots.open.extend(key),
+                    }
                 }
             }
         }
@@ -89,12 +100,16 @@ impl<'p> Slots<'p> {
                     let key = member_of(program, unit, function, *ptr);
                     let all = functions_of(program, unit, function, *value);
                     let stored = function.values[*value];
-                    if let ValueKind::Address(symbol, offset) = stored.kind {
-                        let stored = InitValue::Address(symbol, offset);
-                        self.foreign.extend(key.filter(|_| is_foreign(program, unit, &stored)));
-                    }
+                    let external = match stored.kind {
+                        ValueKind::Address(symbol, offset) => {
+                            foreign(program, unit, &InitValue::Address(symbol, offset))
+                        }
+                        _ => None,
+                    };
                     if !all.is_empty() {
                         self.put(key, offset_of(function, *ptr), all);
+                    } else if let (Some(key), Some(external)) = (key, external) {
+                        self.foreign.entry(key).or_default().insert(external);
                     } else if !matches!(stored.kind, ValueKind::Null | ValueKind::Zero) {
                         self.open.extend(key);
                     }
@@ -138,10 +153,10 @@ impl<'p> Slots<'p> {
         value: ValueId,
         args: &[ValueId],
         result: Option<Ty>,
-    ) -> Option<Vec<FuncId>> {
+    ) -> Option<Targets> {
         let direct = functions_of(program, unit, function, value);
         if !direct.is_empty() {
-            return Some(direct.to_vec());
+            return Some(Targets { functions: direct.to_vec(), library: Vec::new() });
         }
         let types: Vec<Ty> = args.iter().map(|&arg| function.values[arg].ty).collect();
         let fitting = |all: &FxHashSet<FuncId>| -> Vec<FuncId> {
@@ -154,33 +169,32 @@ impl<'p> Slots<'p> {
             },
             _ => None,
         };
+        let mut library: Vec<ExternId> = Vec::new();
         let mut found = match from {
             Some(ptr) => {
                 let key = member_of(program, unit, function, ptr);
-                if key.is_some_and(|key| self.foreign.contains(&key)) {
-                    return None;
-                }
+                library.extend(key.and_then(|key| self.foreign.get(&key)).into_iter().flatten());
                 let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
                 if key.is_some_and(|key| self.open.contains(&key)) {
-                    // Whatever is handed around can be there.
-                    if self.loose_foreign.contains(&args.len()) {
+                    // Whatever is handed around can be there; of a library, what somebody puts there by name.
+                    if library.is_empty() && self.loose_foreign.contains(&args.len()) {
                         return None;
                     }
                     found.extend(fitting(&self.loose));
-                } else if found.is_empty() {
+                } else if found.is_empty() && library.is_empty() {
                     found = self.by_offset.get(&offset_of(function, ptr)).map(fitting).unwrap_or_default();
                 }
                 // Nothing was put at this place by name: only what is handed around can be there.
-                if found.is_empty() { fitting(&self.loose) } else { found }
+                if found.is_empty() && library.is_empty() { fitting(&self.loose) } else { found }
             }
             None => fitting(&self.anywhere),
         };
         found.sort_unstable();
         found.dedup();
-        if found.is_empty() || found.len() > MAX_TARGETS {
-            return None;
-        }
-        Some(found)
+        library.sort_unstable();
+        library.dedup();
+        let count = found.len() + library.len();
+        (1..=MAX_TARGETS).contains(&count).then_some(Targets { functions: found, library })
     }
 
     /// Loads of a function that read null for sure.
@@ -194,7 +208,10 @@ impl<'p> Slots<'p> {
         });
         reads
             .filter(|(_, key)| {
-                self.tables.contains(&key.0) && !self.open.contains(key) && !self.by_member.contains_key(key)
+                self.tables.contains(&key.0)
+                    && !self.open.contains(key)
+                    && !self.foreign.contains_key(key)
+                    && !self.by_member.contains_key(key)
             })
             .map(|(id, _)| id)
             .collect()
@@ -212,18 +229,21 @@ fn fits(function: &Function, types: &[Ty], result: Option<Ty>) -> bool {
     shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))
 }
 
-/// The address of a function without a body.
-fn is_foreign(program: &Program, unit: UnitId, value: &InitValue) -> bool {
-    matches!(value, InitValue::Address(symbol, _)
-        if matches!(program.units[unit].symbols[*symbol].kind, SymbolKind::DeclaredFunction(_))
-            && matches!(program.target(unit, *symbol), Target::Extern(_)))
+/// The function without a body whose address it is.
+fn foreign(program: &Program, unit: UnitId, value: &InitValue) -> Option<ExternId> {
+    let InitValue::Address(symbol, _) = value else { return None };
+    match (&program.units[unit].symbols[*symbol].kind, program.target(unit, *symbol)) {
+        (SymbolKind::DeclaredFunction(_), Target::Extern(external)) => Some(*external),
+        _ => None,
+    }
 }
 
 /// The number of parameters of a library function whose address the value is.
 fn foreign_params(program: &Program, unit: UnitId, function: &Function, value: ValueId) -> Option<usize> {
-    let ValueKind::Address(symbol, _) = function.values[value].kind else { return None };
-    match (&program.units[unit].symbols[symbol].kind, program.target(unit, symbol)) {
-        (SymbolKind::DeclaredFunction(attrs), Target::Extern(_)) => Some(attrs.params.len()),
+    let ValueKind::Address(symbol, offset) = function.values[value].kind else { return None };
+    foreign(program, unit, &InitValue::Address(symbol, offset))?;
+    match &program.units[unit].symbols[symbol].kind {
+        SymbolKind::DeclaredFunction(attrs) => Some(attrs.params.len()),
         _ => None,
     }
 }
@@ -251,12 +271,19 @@ fn member_of<'p>(program: &'p Program, unit: UnitId, function: &Function, value:
             Target::Globals(all) => {
                 let &first = all.first()?;
                 let (unit, _) = program.globals[first];
-                member_at(&program.units[unit], program.global(first).ty, u64::try_from(offset).ok()?)
+                let (ty, offset) = (program.global(first).ty, u64::try_from(offset).ok()?);
+                let member = member_at(&program.units[unit], ty, offset);
+                member.or_else(|| (offset == 0).then(|| alone(first)))
             }
             _ => None,
         },
         _ => None,
     }
+}
+
+/// A variable that is no struct: its own only member.
+fn alone<'p>(global: GlobalId) -> Key<'p> {
+    (("", u64::MAX - u64::from(global.0)), 0)
 }
 
 /// The pointer member at an offset of a variable, by the innermost struct.

@@ -112,7 +112,9 @@ impl State {
         self.weak[from..].iter().take_while(move |entry| entry.0 == obj).map(|entry| entry.1)
     }
 
-    pub fn add_weak(&mut self, obj: ObjId, term: TermId) {
+    pub fn add_weak(&mut self, terms: &Terms, obj: ObjId, term: TermId) {
+        // Values that nobody can ask for are all alike: something lies there.
+        let term = if terms.is_told(term) { term } else { ZERO };
         // Beyond this nobody tells the values apart any more; they stay where they are.
         if let Err(at) = self.weak.binary_search(&(obj, term))
             && self.weak.len() < 256
@@ -158,7 +160,7 @@ impl State {
     /// Writes a cell. Returns the terms that were overwritten for certain.
     pub fn store(&mut self, terms: &Terms, obj: ObjId, off: Off, size: u64, term: TermId) {
         if is_summary(terms, obj) || off == Off::Some {
-            self.add_weak(obj, term);
+            self.add_weak(terms, obj, term);
             return;
         }
         let from = self.cells.partition_point(|entry| entry.0.0 < obj);
@@ -187,7 +189,7 @@ impl State {
             }
         }
         for old in demoted {
-            self.add_weak(obj, old);
+            self.add_weak(terms, obj, old);
         }
         put(&mut self.cells, (obj, off), Cell { term, size });
     }
@@ -254,7 +256,7 @@ impl State {
         self.weak.sort_unstable();
         self.weak.dedup();
         for term in moved {
-            self.add_weak(to, term);
+            self.add_weak(renamer.terms, to, term);
         }
         for entry in &mut self.moved {
             if entry.1 == from {

@@ -136,6 +136,11 @@ impl Terms {
             }
     }
 
+    /// May somebody ask where the value went: this function, or its callers?
+    pub fn is_told(&self, id: TermId) -> bool {
+        self.is_held_by_name(id) || (self.as_int(id).is_none() && !self.is_private(id))
+    }
+
     /// Can the value be neither an address nor a descriptor, whatever it is?
     pub fn is_number(&self, id: TermId) -> bool {
         if !self.mentions[id].is_empty() {

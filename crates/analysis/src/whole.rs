@@ -17,6 +17,7 @@ use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::Kept;
 use crate::noreturn;
+use crate::slots::Targets;
 use crate::summary::{SiteFact, Summary};
 use crate::variadic;
 
@@ -79,10 +80,11 @@ impl<'a> Knowledge<'a> {
     }
 
     /// The targets of a call through a pointer, if all of them were summarised before its function.
-    pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&[FuncId]> {
+    pub fn indirect(&self, function: FuncId, inst: InstId) -> Option<&Targets> {
         let found = self.graph.indirect.get(&(function, inst))?;
         let is_known = |target: &FuncId| self.never[*target] || self.is_earlier(*target, function);
-        found.iter().all(is_known).then_some(found.as_slice())
+        let is_modelled = |target: &ExternId| self.externs[*target].is_some();
+        (found.functions.iter().all(is_known) && found.library.iter().all(is_modelled)).then_some(found)
     }
 
     /// Is one function summarised before the other?
@@ -352,10 +354,9 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
             }
         }
     }
-    // A function by itself whose every way ends in an error has no way back, indeed.
-    let recursive = work.iter().any(|member| !member.callers.is_empty());
     let finished = work.into_iter().filter_map(|member| {
-        let stuck = recursive && member.is_stuck(knowledge);
+        // Every way was given up, or ends in an error: that is not to say that it does not come back.
+        let stuck = member.is_stuck(knowledge);
         let mut result = member.result?;
         if stuck {
             result.summary = Summary::unknown();

@@ -115,7 +115,7 @@ impl Engine<'_> {
             !old
         });
         for (obj, term) in elements {
-            state.add_weak(obj, term);
+            state.add_weak(&self.terms, obj, term);
         }
         for term in lost {
             self.kept_elsewhere(state, term);

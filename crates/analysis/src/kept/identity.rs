@@ -118,7 +118,7 @@ impl Identities {
         body.put(&(&function.name, &function.attrs, function.variadic, function.ret, function.param_count));
         body.put(&function.blocks);
         for var in function.vars.iter() {
-            body.put(&(&var.name, var.param));
+            body.put(&(&var.name, var.param, unit.is_pointer_to_pointer(var.ty)));
         }
         for value in function.values.iter() {
             match value.kind {

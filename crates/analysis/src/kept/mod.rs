@@ -193,7 +193,8 @@ impl<'a> Kept<'a> {
                 None => yes_or_no(false),
                 Some(targets) => {
                     let mut out = Hasher::new();
-                    targets.iter().for_each(|&id| _ = out.raw(&self.ids.functions[id].0));
+                    targets.functions.iter().for_each(|&id| _ = out.raw(&self.ids.functions[id].0));
+                    targets.library.iter().for_each(|&id| _ = out.field(&knowledge.program.externs[id]));
                     out.finish()
                 }
             },

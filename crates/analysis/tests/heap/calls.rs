@@ -144,7 +144,7 @@ fn the_slots_of_a_constant_table_are_kept_apart() {
         let user = function(knowledge.program, "user");
         let mut targets: Vec<&str> = Vec::new();
         for (inst, _) in knowledge.program.function(user).insts.iter_ids() {
-            for &target in knowledge.indirect(user, inst).unwrap_or_default() {
+            for &target in knowledge.indirect(user, inst).into_iter().flat_map(|found| &found.functions) {
                 targets.push(&knowledge.program.function(target).name);
             }
         }

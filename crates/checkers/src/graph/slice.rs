@@ -365,7 +365,9 @@ impl<'a> Slice<'a> {
                 Target::Functions(all) => all.clone(),
                 _ => Vec::new(),
             },
-            Callee::Value(_) => self.analysis.knowledge.indirect(self.id, id).map(<[_]>::to_vec).unwrap_or_default(),
+            Callee::Value(_) => {
+                self.analysis.knowledge.indirect(self.id, id).map(|found| found.functions.clone()).unwrap_or_default()
+            }
             _ => Vec::new(),
         }
     }
