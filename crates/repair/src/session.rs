@@ -271,12 +271,25 @@ impl Session<'_> {
                 answered.swap_remove(at);
                 continue;
             }
-            if let Some((_, patch)) = repaired.iter().find(|(other, _)| other.sink.function == finding.sink.function) {
-                let mut patch = patch.clone();
-                patch.fingerprint = finding.fingerprint.clone();
-                patch.title = format!("{} (the same patch)", patch.title);
-                done.push(Done { finding: finding.clone(), patch, after: None });
-            }
+            // It repairs what is lost at the same place; a single release before one exit repairs nothing at another.
+            let same = |other: &Finding, patch: &Patch| {
+                let object = |one: &Finding| (one.object.clone(), one.source.file.clone(), one.source.line);
+                let everywhere = patch.edits.len() > 1 || patch.strategy != "release-before-exit";
+                other.sink.function == finding.sink.function
+                    && (other.sink.line == finding.sink.line || (everywhere && object(other) == object(finding)))
+            };
+            let patch = match repaired.iter().find(|(other, patch)| same(other, patch)) {
+                Some((_, patch)) => {
+                    let title = format!("{} (the same patch)", patch.title);
+                    Patch { fingerprint: finding.fingerprint.clone(), title, ..patch.clone() }
+                }
+                // A patch may well make the path hard to follow, and leave the error where it is.
+                None => Patch::refused(
+                    finding.fingerprint.clone(),
+                    "it is not reported any more beside the other patches, none of which repairs it",
+                ),
+            };
+            done.push(Done { finding: finding.clone(), patch, after: None });
         }
         let patched: BTreeMap<PathBuf, Vec<u8>> = self.patched.into_iter().collect();
         let files = self

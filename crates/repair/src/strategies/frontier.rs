@@ -48,7 +48,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             };
             let with_owner = branch.is_some() && owner_goes(bench, id, &holder);
             all.add(made, |edits| {
-                let candidate = Candidate::new(function, "release-before-exit", title, edits).calling(&call);
+                let candidate = Candidate::new(function, "release-where-last-known", title, edits).calling(&call);
                 if with_owner { candidate.overwriting() } else { candidate }
             });
         }
