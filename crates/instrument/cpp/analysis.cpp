@@ -30,13 +30,14 @@ void Analysis::prepare() {
           break;
         PromoteMemToReg(slots, tree);
       }
-      if (function.hasLocalLinkage())
+      // An inline copy of the library's own is no definition.
+      if (function.hasLocalLinkage() || function.hasAvailableExternallyLinkage())
         continue;
       defined.insert(function.getName());
       if (function.isInterposable())
         continue;
       auto &known = definitions[function.getName()];
-      if (!known || known->hasAvailableExternallyLinkage())
+      if (!known)
         known = &function;
     }
 }
@@ -44,6 +45,8 @@ void Analysis::prepare() {
 Function *Analysis::callee(const CallBase &call) const {
   Function *named = call.getCalledFunction();
   if (!named)
+    return nullptr;
+  if (model(call))
     return nullptr;
   if (!named->isDeclaration())
     return named->isInterposable() ? nullptr : named;
@@ -54,7 +57,7 @@ Function *Analysis::callee(const CallBase &call) const {
 const Model *Analysis::model(const CallBase &call) const {
   Function *named = call.getCalledFunction();
   // Whatever the program calls `malloc` is not the library's.
-  if (!named || !named->isDeclaration() || defined.contains(named->getName()))
+  if (!named || !(named->isDeclaration() || named->hasAvailableExternallyLinkage()) || defined.contains(named->getName()))
     return nullptr;
   auto found = models.find(named->getName());
   return found == models.end() ? nullptr : &found->second;
@@ -88,6 +91,7 @@ std::vector<Root> Analysis::rootsOf(CallBase &call) {
       root.out = int(i);
       root.deep = made[i].deep;
       root.holder = made[i].holder;
+      root.nested = made[i].nested;
       roots.push_back(root);
     }
     return roots;
@@ -101,6 +105,7 @@ std::vector<Root> Analysis::rootsOf(CallBase &call) {
   root.family = known->family;
   root.outArgument = known->outArgument;
   root.deep = known->deep ? Depth::Numbers : Depth::None;
+  root.nested = known->deep ? Nested::Library : Nested::None;
   root.model = known;
   bool integer = families[root.family].integer;
   if (root.outArgument < 0 && (integer ? !call.getType()->isIntegerTy() : !call.getType()->isPointerTy()))
@@ -127,10 +132,9 @@ const std::vector<Root> &Analysis::returned(Function &function) {
       Flow flow = flowOf(root);
       if (flow.refused || flow.returns.empty())
         continue;
-      root.deep = flow.deep;
-      root.holder = any_of(flow.returns, [&](ReturnInst *result) {
-        return (flow.values.lookup(result->getReturnValue()) & IsHolder) != 0;
-      });
+      root.holder = flow.returnsHolder();
+      root.deep = root.holder ? flow.deep : Depth::None;
+      root.nested = root.holder ? flow.nested : Nested::None;
       made.push_back(root);
     }
   }
@@ -142,8 +146,8 @@ const std::vector<Root> &Analysis::returned(Function &function) {
   return returnedBlocks[&function] = std::move(made);
 }
 
-Summary Analysis::ask(Function &function, unsigned argument, Depth deep) {
-  Key key{&function, argument, deep};
+Summary Analysis::ask(Function &function, unsigned argument, Reach reach) {
+  Key key{&function, argument, reach};
   auto [at, inserted] = summaries.try_emplace(key);
   if (inserted)
     pending.push_back(key);
@@ -152,10 +156,10 @@ Summary Analysis::ask(Function &function, unsigned argument, Depth deep) {
   return at->second.value;
 }
 
-Summary Analysis::summary(Function &function, unsigned argument, Depth deep) {
-  ask(function, argument, deep);
+Summary Analysis::summary(Function &function, unsigned argument, Reach reach) {
+  ask(function, argument, reach);
   solve();
-  return ask(function, argument, deep);
+  return ask(function, argument, reach);
 }
 
 void Analysis::solve() {
@@ -165,14 +169,15 @@ void Analysis::solve() {
   while (!pending.empty()) {
     Key key = pending.front();
     pending.pop_front();
-    auto [function, argument, deep] = key;
+    auto [function, argument, reach] = key;
     reading.push_back(key);
-    Flow flow = flowOfArgument(*function, argument, deep);
+    Flow flow = flowOfArgument(*function, argument, reach);
     Summary found;
     found.mayTake = flow.mayTake();
     found.mayReturn = !flow.returns.empty();
     found.mustTake = mustTake(*function, *function->getArg(argument), flow);
-    found.returns = found.mayReturn ? flow.deep : Depth::None;
+    found.returns = flow.returnsHolder() ? flow.deep : Depth::None;
+    found.nested = flow.returnsHolder() ? flow.nested : Nested::None;
     reading.pop_back();
     Entry &entry = summaries[key];
     if (found == entry.value)
@@ -182,6 +187,7 @@ void Analysis::solve() {
     entry.value.mayReturn |= found.mayReturn;
     entry.value.mustTake &= found.mustTake;
     entry.value.returns = std::max(entry.value.returns, found.returns);
+    entry.value.nested = std::max(entry.value.nested, found.nested);
     for (const Key &reader : entry.readers)
       if (find(pending, reader) == pending.end())
         pending.push_back(reader);
@@ -193,7 +199,8 @@ void Analysis::solve() {
 bool Analysis::mustTake(Function &function, Argument &seed, const Flow &flow) {
   SmallPtrSet<Instruction *, 8> taking;
   for (const Take &take : flow.takes)
-    if (take.kind == TakeKind::Always || getUnderlyingObject(take.operand, 0) == &seed)
+    if (take.kind == TakeKind::Always ||
+        (take.kind == TakeKind::Release && getUnderlyingObject(take.operand, 0) == &seed))
       taking.insert(take.at);
   if (taking.empty())
     return false;

@@ -3,6 +3,7 @@
 //     p = malloc(n)                    owner = p
 //     list->last = p                   owner = null, before
 //     free(p)                          if (owner == p) owner = null, before
+//     flock(fd, LOCK_EX)               if (it returned 0) owner = null, behind
 //     append(list, p)                  append.caulk(list, p, &owner)
 //     <the last use>                   if (owner) { __caulk_reclaim(owner, site); owner = null }
 //     return p                         *out = owner, in a variant whose caller asked for it
@@ -37,21 +38,30 @@ void Emitter::run() {
     Cell &cell = variant.cells[i];
     for (CallBase *call : cell.flow.moves)
       after(mapped(call));
+    for (const Take &take : cell.flow.takes)
+      if (take.kind == TakeKind::IfZero)
+        after(mapped(take.at));
     if (cell.root)
       after(mapped(cell.root->call));
   }
+  // What happens behind one instruction comes before what happens before the next.
   for (size_t i = 0; i < variant.cells.size(); i++) {
     Cell &cell = variant.cells[i];
     for (const Take &take : cell.flow.takes)
-      forget(i, take);
+      if (take.kind == TakeKind::IfZero)
+        forget(i, take);
     for (CallBase *call : cell.flow.moves)
       if (!cell.root || cell.root->call != call)
         move(i, mapped(call));
   }
+  for (size_t i = 0; i < variant.cells.size(); i++)
+    if (variant.cells[i].root)
+      remember(i);
   for (size_t i = 0; i < variant.cells.size(); i++) {
     Cell &cell = variant.cells[i];
-    if (cell.root)
-      remember(i);
+    for (const Take &take : cell.flow.takes)
+      if (take.kind != TakeKind::IfZero)
+        forget(i, take);
     if (cell.result >= 0)
       for (ReturnInst *result : cell.flow.returns) {
         IRBuilder<> build(mapped(result));
@@ -131,6 +141,14 @@ Instruction *Emitter::onEdge(BasicBlock *from, BasicBlock *to) {
 }
 
 void Emitter::forget(size_t cell, const Take &take) {
+  if (take.kind == TakeKind::IfZero) {
+    Instruction *call = mapped(take.at);
+    IRBuilder<> build(after(call));
+    Value *owner = build.CreateLoad(build.getPtrTy(), owners[cell]);
+    Value *none = ConstantPointerNull::get(build.getPtrTy());
+    build.CreateStore(build.CreateSelect(build.CreateIsNull(call), none, owner), owners[cell]);
+    return;
+  }
   IRBuilder<> build(mapped(take.at));
   Value *none = ConstantPointerNull::get(build.getPtrTy());
   if (take.kind == TakeKind::Release) {
@@ -184,6 +202,15 @@ void Emitter::remember(size_t at) {
     Value *made = build.CreateLoad(build.getPtrTy(), call->getArgOperand(root.outArgument));
     Value *valid = build.getTrue();
     Type *type = call->getType();
+    if (root.model->moves) {
+      // What lay there and was not ours is not ours now.
+      IRBuilder<> earlier(call);
+      Value *before = earlier.CreateLoad(build.getPtrTy(), call->getArgOperand(root.outArgument));
+      Value *owner = earlier.CreateLoad(build.getPtrTy(), owners[at]);
+      Value *ours = earlier.CreateOr(earlier.CreateIsNull(before), earlier.CreateICmpEQ(before, owner));
+      build.CreateStore(build.CreateSelect(ours, made, none), owners[at]);
+      return;
+    }
     if (type->isIntegerTy()) {
       Value *minusOne = ConstantInt::getSigned(type, -1);
       switch (root.model->success) {
@@ -247,8 +274,8 @@ void Emitter::handOver(CallBase *call, const Handover &handover) {
   VariantKey key;
   key.function = analysis.callee(*call);
   std::vector<Value *> arguments(call->arg_begin(), call->arg_end());
-  for (auto &[argument, deep, cell] : handover.lends) {
-    key.lends.push_back({argument, deep});
+  for (auto &[argument, reach, cell] : handover.lends) {
+    key.lends.push_back({argument, reach});
     arguments.push_back(owners[cell]);
   }
   IRBuilder<> build(call);

@@ -9,7 +9,7 @@
 //
 // Invariant: as long as nothing was taken, every pointer to the block is one of these values or lies in memory that
 // only these values lead to. So when none of them is live, nobody can use the block any more.
-#include "guard.h"
+#include "layout.h"
 
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -27,28 +27,39 @@ std::string placeOf(const Instruction &instruction) {
   return (scope->getFilename() + ":" + Twine(location.getLine())).str();
 }
 
+/// The flags of what is read from a holder.
+static unsigned flagsFor(Nested nested) {
+  return IsBlock | (nested != Nested::None ? IsHolder : 0u) | (nested == Nested::Anywhere ? IsBytes : 0u);
+}
+
 /// What happens to one argument of one call.
 struct ArgumentEffect {
-  enum { Borrow, Take, Release, Lend, Move, StoreInto, CopyInto } kind = Borrow;
+  enum { Borrow, Take, Hold, Release, Lend, Move, StoreInto, CopyInto } kind = Borrow;
   unsigned into = 0;
   bool returned = false;
   Depth depth = Depth::None;
+  Nested nested = Nested::None;
   std::string why;
 };
 
 class FlowBuilder {
 public:
-  FlowBuilder(Analysis &analysis, Function &function) : analysis(analysis), function(function) {}
+  FlowBuilder(Analysis &analysis, Function &function)
+      : analysis(analysis), function(function), layout(function.getParent()->getDataLayout()) {}
 
-  Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, const Root *from) {
+  Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, Nested nested, const Root *from) {
     root = from;
     for (;;) {
       flow = Flow();
       flow.deep = deep;
       holderStores.clear();
-      pointersAt.clear();
-      for (auto [value, flags] : seeds)
+      layout.clear();
+      flow.nested = nested;
+      for (auto [value, flags] : seeds) {
         add(value, flags);
+        if (isa<AllocaInst>(value))
+          layout.put(value, 0);
+      }
       spread();
       classify();
       if (!refuseExposed())
@@ -63,8 +74,7 @@ private:
   Function &function;
   const Root *root = nullptr;
   Flow flow;
-  /// Where in a holder the address may lie; without an offset, anywhere.
-  std::map<Value *, std::vector<std::optional<int64_t>>> pointersAt;
+  Layout layout;
   SmallPtrSet<Instruction *, 4> refused;
   SmallPtrSet<Instruction *, 8> holderStores;
   bool changed = false;
@@ -94,36 +104,37 @@ private:
 
   void deepen(Depth depth) { flow.deep = std::max(flow.deep, depth); }
 
-  bool mayCarry(Instruction &load) const {
+  enum class Read { Nothing, Address, Piece };
+
+  /// What is read of the block's address by a value with these flags.
+  Read reads(const Instruction &load, unsigned flags) const {
+    if (flow.deep == Depth::None || !(flags & IsHolder))
+      return Read::Nothing;
     Type *type = load.getType();
-    if (!type->isIntegerTy())
-      return !type->isFloatingPointTy();
-    if (type->getIntegerBitWidth() < 64)
-      return false;
-    return flow.deep == Depth::Numbers || overlaysPointer(load) || becomesPointer(load, 0);
+    uint64_t size = function.getParent()->getDataLayout().getTypeStoreSize(type);
+    std::optional<bool> known = layout.overlaps(*load.getOperand(0), size);
+    if (known && !*known)
+      return Read::Nothing;
+    bool whole = known || (flags & IsBytes);
+    if (type->isIntegerTy() && type->getIntegerBitWidth() >= 64)
+      return whole || flow.deep == Depth::Numbers || becomesPointer(load, 0) ? Read::Address : Read::Nothing;
+    if (type->isIntegerTy() || type->isFPOrFPVectorTy() || type->isIntOrIntVectorTy())
+      return whole && !onlyCompared(load, 0) ? Read::Piece : Read::Nothing;
+    return Read::Address;
   }
 
-  /// A number that is read where an address was put: a union, or a struct that is passed in registers.
-  bool overlaysPointer(Instruction &load) const {
-    int64_t offset = 0;
-    const DataLayout &layout = function.getParent()->getDataLayout();
-    auto *read = dyn_cast<LoadInst>(&load);
-    if (!read)
-      return true;
-    Value *base = GetPointerBaseWithConstantOffset(read->getPointerOperand(), offset, layout);
-    auto found = pointersAt.find(getUnderlyingObject(base, 0));
-    if (found == pointersAt.end())
-      return false;
-    if (base != found->first)
-      return true;
-    return any_of(found->second, [&](std::optional<int64_t> at) { return !at || std::abs(*at - offset) < 8; });
+  /// What the callee must know of an argument with these flags.
+  Reach reachOf(unsigned flags) const {
+    return flags & IsHolder ? Reach{flow.deep, (flags & IsBytes) != 0, flow.nested} : Reach{};
   }
 
-  static bool becomesPointer(const Value &number, unsigned depth) {
-    return depth > 6 || any_of(number.users(), [&](const User *user) {
-             return isa<IntToPtrInst>(user) || (isa<PHINode, SelectInst, BinaryOperator, CastInst, FreezeInst>(user) &&
-                                                becomesPointer(*user, depth + 1));
-           });
+  unsigned flagsOfRead() const { return flagsFor(flow.nested); }
+
+  void nest(Nested nested) {
+    if (nested > flow.nested) {
+      flow.nested = nested;
+      changed = true;
+    }
   }
 
   /// Memory that only this function knows of: a local variable, or a block it has just made.
@@ -138,7 +149,7 @@ private:
     return nullptr;
   }
 
-  void storeInto(Value &value, Value *address, Instruction &at) {
+  void storeInto(Value &value, unsigned flags, Value *address, Instruction &at) {
     if (refused.contains(&at))
       return;
     // A descriptor, or a part of an address, that is stored is not found again by what is read.
@@ -150,21 +161,24 @@ private:
     deepen(value.getType()->isIntegerTy() ? Depth::Numbers : Depth::Pointers);
     if (holderStores.insert(&at).second) {
       int64_t offset = 0;
-      const DataLayout &layout = function.getParent()->getDataLayout();
-      Value *base = GetPointerBaseWithConstantOffset(address, offset, layout);
+      Value *base = GetPointerBaseWithConstantOffset(address, offset, function.getParent()->getDataLayout());
       bool known = base == object && isa<StoreInst>(at) && value.getType()->isPointerTy();
-      pointersAt[object].push_back(known ? std::optional(offset) : std::nullopt);
+      layout.put(object, known ? std::optional(offset) : std::nullopt);
       changed = true;
     }
-    add(object, IsHolder);
+    if (flags & IsHolder)
+      nest(Nested::Anywhere);
+    add(object, IsHolder | IsBytes);
   }
 
   void follow(Value &value, unsigned flags, Use &use) {
     auto *user = dyn_cast<Instruction>(use.getUser());
     if (!user)
       return;
-    if (isa<PHINode, CastInst, FreezeInst, GetElementPtrInst, InsertValueInst, ExtractValueInst, InsertElementInst,
-            ExtractElementInst, ShuffleVectorInst, UnaryOperator>(user)) {
+    if (auto *part = dyn_cast<GetElementPtrInst>(user)) {
+      add(user, use.getOperandNo() == 0 ? layout.flagsOf(*part, flags, flow.deep) : flags);
+    } else if (isa<PHINode, CastInst, FreezeInst, InsertValueInst, ExtractValueInst, InsertElementInst,
+                   ExtractElementInst, ShuffleVectorInst, UnaryOperator>(user)) {
       add(user, flags);
     } else if (auto *select = dyn_cast<SelectInst>(user)) {
       if (use.getOperandNo() != 0)
@@ -173,29 +187,38 @@ private:
       if (!isDifference(*operation))
         add(operation, flags);
     } else if (isa<LoadInst, AtomicRMWInst, AtomicCmpXchgInst>(user)) {
-      if (flow.deep != Depth::None && use.getOperandNo() == 0 && mayCarry(*user))
-        add(user, IsBlock);
+      if (use.getOperandNo() == 0 && reads(*user, flags) == Read::Address)
+        add(user, flagsOfRead());
     } else if (auto *store = dyn_cast<StoreInst>(user)) {
       if (use.getOperandNo() == 0)
-        storeInto(value, store->getPointerOperand(), *store);
+        storeInto(value, flags, store->getPointerOperand(), *store);
     } else if (auto *call = dyn_cast<CallBase>(user)) {
       if (!call->isArgOperand(&use))
         return;
       ArgumentEffect effect = effectOf(*call, call->getArgOperandNo(&use), flags);
-      if (effect.returned)
-        add(call, flags | IsBlock | (effect.depth != Depth::None ? unsigned(IsHolder) : 0u));
+      if (effect.returned) {
+        // What one of our functions returns is known; a library function's result is as its argument was.
+        unsigned same = analysis.callee(*call) ? 0 : flags;
+        add(call, same | IsBlock | (effect.depth != Depth::None ? unsigned(IsHolder | IsBytes) : 0u));
+      }
       deepen(effect.depth);
+      nest(effect.nested);
       if (effect.kind == ArgumentEffect::Move)
         add(call, flags | IsBlock);
+      // What is copied from a holder is what it held.
       if (effect.kind == ArgumentEffect::StoreInto || effect.kind == ArgumentEffect::CopyInto)
-        storeInto(value, call->getArgOperand(effect.into), *call);
+        storeInto(value, effect.kind == ArgumentEffect::StoreInto ? flags : unsigned(IsBlock),
+                  call->getArgOperand(effect.into), *call);
     }
   }
 
-  /// `end - begin` is a length, no address.
-  static bool isDifference(const BinaryOperator &operation) {
-    return operation.getOpcode() == Instruction::Sub && isa<PtrToIntInst>(operation.getOperand(0)) &&
-           isa<PtrToIntInst>(operation.getOperand(1));
+  /// `end - begin` is a length, no address: unless one of them lies elsewhere, where the distance leads back from.
+  bool isDifference(const BinaryOperator &operation) const {
+    auto ours = [&](const Value *operand) {
+      auto *number = dyn_cast<PtrToIntInst>(operand);
+      return number && flow.values.count(const_cast<Value *>(number->getOperand(0)));
+    };
+    return operation.getOpcode() == Instruction::Sub && ours(operation.getOperand(0)) && ours(operation.getOperand(1));
   }
 
   ArgumentEffect effectOf(CallBase &call, unsigned argument, unsigned flags) {
@@ -216,9 +239,10 @@ private:
           return effect;
         return take(("is one of the further arguments of `" + callee->getName() + "`").str());
       }
-      Summary summary = analysis.ask(*callee, argument, flow.deep);
+      Summary summary = analysis.ask(*callee, argument, reachOf(flags));
       effect.returned = summary.mayReturn;
       effect.depth = summary.mayReturn ? summary.returns : Depth::None;
+      effect.nested = summary.mayReturn ? summary.nested : Nested::None;
       if (!summary.mayTake)
         return effect;
       if (summary.mustTake || !analysis.canClone(*callee) || call.isMustTailCall()) {
@@ -289,13 +313,19 @@ private:
     ArgumentEffect effect;
     bool fresh = model.family >= 0 && model.outArgument < 0;
     effect.returned = call.getType()->isPointerTy() ? !fresh || model.deep : model.returnsArgument == int(argument);
-    if (model.moves && argument == 0) {
+    if (model.moves && model.outArgument == int(argument) && !isRoot(call, argument))
+      return take(("is made larger by `" + name + "`").str());
+    if (model.moves && model.outArgument < 0 && argument == 0) {
       effect.kind = ArgumentEffect::Move;
       effect.returned = true;
       return effect;
     }
     if (model.takes.count(argument))
       return take(("is kept by `" + name + "`").str());
+    if (model.holds.count(argument) && call.getType()->isIntegerTy()) {
+      effect.kind = ArgumentEffect::Hold;
+      return effect;
+    }
     if (model.releases.count(argument)) {
       effect.kind = ArgumentEffect::Release;
       effect.returned = false;
@@ -323,7 +353,7 @@ private:
           return effect;
         }
     // What a library writes, sends or copies may be the bytes of an address.
-    if ((flags & IsHolder) && !isRoot(call, argument))
+    if ((flags & IsBytes) && !isRoot(call, argument))
       return take(("lies in memory that goes to `" + name + "`").str());
     for (auto [which, data] : model.callbacks)
       if (data == argument || which == argument) {
@@ -333,7 +363,7 @@ private:
         if (!called || called->isDeclaration() || called->isInterposable() || called->isVarArg())
           return take(("is given to a function that `" + name + "` calls").str());
         for (unsigned i = 0; i < called->arg_size(); i++)
-          if (analysis.ask(*called, i, flow.deep).mayTake)
+          if (analysis.ask(*called, i, reachOf(flags)).mayTake)
             return take(("is kept by `" + called->getName() + "`").str());
       }
     return effect;
@@ -356,6 +386,9 @@ private:
     if (auto *store = dyn_cast<StoreInst>(&user)) {
       if (use.getOperandNo() == 0 && !holderStores.contains(store))
         take(*store, "is stored into memory that others can reach");
+    } else if (isa<LoadInst>(user)) {
+      if (reads(user, flags) == Read::Piece)
+        take(user, "is read in pieces");
     } else if (auto *result = dyn_cast<ReturnInst>(&user)) {
       flow.returns.insert(result);
     } else if (isa<AtomicRMWInst, AtomicCmpXchgInst>(user)) {
@@ -385,6 +418,9 @@ private:
       return;
     case ArgumentEffect::Take:
       return take(call, effect.why);
+    case ArgumentEffect::Hold:
+      flow.takes.push_back({&call, TakeKind::IfZero, nullptr, "is of use by being there"});
+      return;
     case ArgumentEffect::Release:
       // `freeaddrinfo` may also get a part of the list.
       if (call.getCalledFunction()->getName() == "freeaddrinfo")
@@ -395,7 +431,7 @@ private:
       flow.takes.push_back({&call, TakeKind::Release, call.getArgOperand(argument), effect.why});
       return;
     case ArgumentEffect::Lend:
-      flow.lends.push_back({&call, argument});
+      flow.lends.push_back({&call, argument, reachOf(flags)});
       return;
     case ArgumentEffect::Move:
       // A holder that is moved is as good as copied to a place we do not follow.
@@ -459,15 +495,17 @@ Flow Analysis::flowOf(const Root &root) {
       flow.refused = true;
       return flow;
     }
-    return solved([&] { return builder().build({{slot, IsHolder}}, Depth::Pointers, &root); });
+    return solved([&] { return builder().build({{slot, IsHolder | IsBytes}}, Depth::Pointers, root.nested, &root); });
   }
-  unsigned flags = root.holder ? IsBlock | IsHolder : IsBlock;
-  return solved([&] { return builder().build({{root.call, flags}}, root.deep, &root); });
+  // A library's block holds its own addresses in order.
+  unsigned flags = root.model ? flagsFor(root.nested) : root.holder ? IsBlock | IsHolder | IsBytes : unsigned(IsBlock);
+  return solved([&] { return builder().build({{root.call, flags}}, root.deep, root.nested, &root); });
 }
 
-Flow Analysis::flowOfArgument(Function &function, unsigned argument, Depth deep) {
-  unsigned flags = deep != Depth::None ? IsBlock | IsHolder : IsBlock;
-  auto build = [&] { return FlowBuilder(*this, function).build({{function.getArg(argument), flags}}, deep, nullptr); };
+Flow Analysis::flowOfArgument(Function &function, unsigned argument, Reach reach) {
+  unsigned flags = IsBlock | (reach.deep != Depth::None ? IsHolder : 0u) | (reach.bytes ? IsBytes : 0u);
+  Value *seed = function.getArg(argument);
+  auto build = [&] { return FlowBuilder(*this, function).build({{seed, flags}}, reach.deep, reach.nested, nullptr); };
   return solving ? build() : solved(build);
 }
 

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -15,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace caulk {
@@ -32,7 +34,7 @@ enum class Success { Always, Zero, NotMinusOne, NotNegative, NotNull };
 
 /// What a library function does. Every argument that is not mentioned is only borrowed.
 struct Model {
-  std::set<unsigned> takes, releases;
+  std::set<unsigned> takes, releases, holds; // `holds`: where it returns 0, the argument is of use by being there
   std::vector<std::pair<unsigned, unsigned>> stores, copies; // from argument, into the memory of argument
   std::vector<std::pair<unsigned, unsigned>> callbacks;      // function argument, data argument
   int family = -1;                                           // allocates
@@ -41,18 +43,31 @@ struct Model {
   int returnsArgument = -1;
   Success success = Success::NotNull;
   bool deep = false; // what it allocates may hold pointers into itself
-  bool moves = false;
+  bool moves = false; // realloc; with an out-argument, what lies there (getline)
 };
 
-/// The block itself, or memory of this function that may hold its address.
-enum : unsigned { IsBlock = 1, IsHolder = 2 };
+/// The block itself; memory that may hold its address; and of such memory a part that may be a part of the address.
+enum : unsigned { IsBlock = 1, IsHolder = 2, IsBytes = 4 };
 
 /// Whether memory that is reached from these values may hold the block's address: not at all, as pointers, as numbers.
 enum class Depth : unsigned { None, Pointers, Numbers };
 
-enum class TakeKind { Always, Release };
+/// Whether what is read from memory that may hold the address may be such memory: not at all; within a block that a library
+/// made, which keeps its own addresses in order; anywhere.
+enum class Nested : unsigned { None, Library, Anywhere };
 
-/// A point before which the owner must be forgotten.
+/// What a function that gets an address must know of it.
+struct Reach {
+  Depth deep = Depth::None;
+  bool bytes = false;  // what lies right there may be a part of the block's address
+  Nested nested = Nested::None;
+  bool operator<(const Reach &o) const { return std::tie(deep, bytes, nested) < std::tie(o.deep, o.bytes, o.nested); }
+  bool operator==(const Reach &o) const { return !(*this < o) && !(o < *this); }
+};
+
+enum class TakeKind { Always, Release, IfZero };
+
+/// A point before which the owner must be forgotten; or behind it, if the call returns 0.
 struct Take {
   Instruction *at = nullptr;
   TakeKind kind = TakeKind::Always;
@@ -64,26 +79,34 @@ struct Take {
 struct Lend {
   CallBase *call = nullptr;
   unsigned argument = 0;
+  Reach reach;
 };
 
 /// Where one block goes within one function.
 struct Flow {
   MapVector<Value *, unsigned> values;
   Depth deep = Depth::None;
+  Nested nested = Nested::None;
   bool refused = false; // the root itself is stored where others can see it
   std::vector<Take> takes;
   std::vector<Lend> lends;
   std::vector<CallBase *> moves; // realloc
   SmallPtrSet<ReturnInst *, 4> returns;
   bool mayTake() const { return !takes.empty() || !lends.empty() || !moves.empty(); }
+  /// Whether what is returned may lead to the address by way of memory.
+  bool returnsHolder() const {
+    return any_of(returns, [&](ReturnInst *result) { return (values.lookup(result->getReturnValue()) & IsHolder) != 0; });
+  }
 };
 
 /// What a caller must know of a function that gets a block as an argument.
 struct Summary {
   bool mayTake = false, mayReturn = false, mustTake = true;
   Depth returns = Depth::None; // what the result may lead to it through
+  Nested nested = Nested::None;
   bool operator==(const Summary &o) const {
-    return mayTake == o.mayTake && mayReturn == o.mayReturn && mustTake == o.mustTake && returns == o.returns;
+    return mayTake == o.mayTake && mayReturn == o.mayReturn && mustTake == o.mustTake && returns == o.returns &&
+           nested == o.nested;
   }
 };
 
@@ -95,6 +118,7 @@ struct Root {
   int out = -1;
   Depth deep = Depth::None;
   bool holder = false;
+  Nested nested = Nested::None;
   const Model *model = nullptr;
 };
 
@@ -124,11 +148,11 @@ public:
   /// The blocks that a function makes and may return, at most a few.
   const std::vector<Root> &returned(Function &function);
   Flow flowOf(const Root &root);
-  Flow flowOfArgument(Function &function, unsigned argument, Depth deep);
-  Summary summary(Function &function, unsigned argument, Depth deep);
+  Flow flowOfArgument(Function &function, unsigned argument, Reach reach);
+  Summary summary(Function &function, unsigned argument, Reach reach);
 
 private:
-  using Key = std::tuple<Function *, unsigned, Depth>;
+  using Key = std::tuple<Function *, unsigned, Reach>;
   struct Entry {
     Summary value;
     std::set<Key> readers;
@@ -142,7 +166,7 @@ private:
   std::set<Function *> returnedPending;
 
   friend class FlowBuilder;
-  Summary ask(Function &function, unsigned argument, Depth deep);
+  Summary ask(Function &function, unsigned argument, Reach reach);
   bool mustTake(Function &function, Argument &seed, const Flow &flow);
   void solve();
   Flow solved(function_ref<Flow()> build);

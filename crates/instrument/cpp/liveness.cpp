@@ -59,7 +59,8 @@ private:
     if (auto *store = dyn_cast<StoreInst>(&instruction))
       return store->getPointerOperand() == &variable &&
              cast<AllocaInst>(variable).getAllocatedType() == store->getValueOperand()->getType();
-    return &instruction == root.call && root.outArgument >= 0 &&
+    // `getline` looks at what is there.
+    return &instruction == root.call && root.outArgument >= 0 && !(root.model && root.model->moves) &&
            root.call->getArgOperand(root.outArgument) == &variable;
   }
 

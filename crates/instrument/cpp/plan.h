@@ -18,13 +18,13 @@ struct Cell {
 
 /// One call that must reach a variant of its callee.
 struct Handover {
-  std::vector<std::tuple<unsigned, Depth, size_t>> lends; // argument, what it leads to, cell
+  std::vector<std::tuple<unsigned, Reach, size_t>> lends; // argument, what it leads to, cell
   std::vector<std::pair<int, size_t>> results;            // which of the callee's blocks, cell
 };
 
 struct VariantKey {
   Function *function = nullptr;
-  std::vector<std::pair<unsigned, Depth>> lends;
+  std::vector<std::pair<unsigned, Reach>> lends;
   bool results = false;
   bool operator<(const VariantKey &o) const {
     return std::tie(function, lends, results) < std::tie(o.function, o.lends, o.results);

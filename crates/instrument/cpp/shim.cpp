@@ -36,6 +36,7 @@ void readModel(ArrayRef<StringRef> words, caulk::Analysis &analysis) {
     auto [key, value] = word.split('=');
     if (key == "take") model.takes.insert(number(value));
     else if (key == "release") model.releases.insert(number(value));
+    else if (key == "hold") model.holds.insert(number(value));
     else if (key == "store") model.stores.push_back(pairOf(value));
     else if (key == "copy") model.copies.push_back(pairOf(value));
     else if (key == "callback") model.callbacks.push_back(pairOf(value));

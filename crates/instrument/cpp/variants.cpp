@@ -109,9 +109,9 @@ private:
   void plan(Variant &variant) {
     Function &function = *variant.key.function;
     unsigned parameter = function.arg_size();
-    for (auto [argument, deep] : variant.key.lends) {
+    for (auto [argument, reach] : variant.key.lends) {
       Cell cell;
-      cell.flow = analysis.flowOfArgument(function, argument, deep);
+      cell.flow = analysis.flowOfArgument(function, argument, reach);
       cell.parameter = int(parameter++);
       variant.cells.push_back(std::move(cell));
     }
@@ -156,7 +156,7 @@ private:
     for (size_t i = 0; i < variant.cells.size(); i++) {
       Cell &cell = variant.cells[i];
       for (const Lend &lend : cell.flow.lends)
-        variant.calls[lend.call].lends.push_back({lend.argument, cell.flow.deep, i});
+        variant.calls[lend.call].lends.push_back({lend.argument, lend.reach, i});
       if (cell.root && cell.root->out >= 0)
         variant.calls[cell.root->call].results.push_back({cell.root->out, i});
     }
@@ -167,8 +167,8 @@ private:
   VariantKey keyOf(CallBase &call, const Handover &handover) {
     VariantKey key;
     key.function = analysis.callee(call);
-    for (auto &[argument, deep, cell] : handover.lends)
-      key.lends.push_back({argument, deep});
+    for (auto &[argument, reach, cell] : handover.lends)
+      key.lends.push_back({argument, reach});
     key.results = !handover.results.empty();
     return key;
   }

@@ -1,4 +1,5 @@
-//! Sections of 64-bit little-endian ELF objects: reading one by its name, and adding one.
+//! Sections of 64-bit little-endian ELF objects: reading one by its name, and adding one; and the names that objects and
+//! shared libraries define.
 //!
 //! A section is added at the end, with a new table of names and a new table of headers; nothing that was there moves.
 
@@ -19,10 +20,22 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
 }
 
+/// What a file is for: to be linked, or to be loaded.
+const OBJECT: u64 = 1;
+const SHARED: u64 = 3;
+
+fn kind(bytes: &[u8]) -> Option<u64> {
+    bytes.starts_with(b"\x7fELF\x02\x01").then(|| number(bytes, 16, 2))?
+}
+
 fn table(bytes: &[u8]) -> Option<Table> {
-    if !bytes.starts_with(b"\x7fELF\x02\x01") || number(bytes, 16, 2)? != 1 {
+    if kind(bytes)? != OBJECT {
         return None;
     }
+    any_table(bytes)
+}
+
+fn any_table(bytes: &[u8]) -> Option<Table> {
     let offset = usize::try_from(number(bytes, 40, 8)?).ok()?;
     let (size, count, names) = (number(bytes, 58, 2)?, number(bytes, 60, 2)?, number(bytes, 62, 2)?);
     // Objects with more sections than fit into the header say so elsewhere; they are rare and left alone.
@@ -49,6 +62,38 @@ pub(crate) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
         (text.starts_with(name.as_bytes()) && text.get(name.len()) == Some(&0))
             .then(|| contents(bytes, &table, index))?
     })
+}
+
+/// The names that an object or a shared library defines for others; nothing if it is neither.
+pub fn defined(bytes: &[u8]) -> Vec<String> {
+    symbols(bytes).unwrap_or_default()
+}
+
+fn symbols(bytes: &[u8]) -> Option<Vec<String>> {
+    const SYMBOL: usize = 24;
+    let wanted = match kind(bytes)? {
+        OBJECT => 2,
+        SHARED => 11,
+        _ => return None,
+    };
+    let table = any_table(bytes)?;
+    let mut all = Vec::new();
+    for index in 0..table.count {
+        let at = table.offset.checked_add(index * ENTRY)?;
+        if number(bytes, at + 4, 4)? != wanted {
+            continue;
+        }
+        let names = contents(bytes, &table, usize::try_from(number(bytes, at + 40, 4)?).ok()?)?;
+        for symbol in contents(bytes, &table, index)?.chunks_exact(SYMBOL) {
+            let (global, section) = (number(symbol, 4, 1)? >> 4 != 0, number(symbol, 6, 2)?);
+            let text = names.get(usize::try_from(number(symbol, 0, 4)?).ok()?..)?;
+            let end = text.iter().position(|byte| *byte == 0)?;
+            if global && section != 0 && end > 0 {
+                all.push(String::from_utf8_lossy(&text[..end]).into_owned());
+            }
+        }
+    }
+    Some(all)
 }
 
 /// The object with one section more; `None` if it is none that we understand.
@@ -129,12 +174,14 @@ mod tests {
         for length in 0..whole.len() {
             let _ = section(&whole[..length], ".caulk");
             let _ = with_section(&whole[..length], ".x", b"y");
+            let _ = defined(&whole[..length]);
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;
             let _ = section(&damaged, ".caulk");
             let _ = with_section(&damaged, ".x", b"y");
+            let _ = defined(&damaged);
         }
     }
 }

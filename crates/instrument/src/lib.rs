@@ -26,7 +26,8 @@
 //! - A function that calls `setjmp` owns nothing. What `longjmp` passes over is not reclaimed.
 //! - Calls through pointers take what they are given.
 //! - In a loop that carries blocks from round to round, one owner names the last block only.
-//! - A pointer that is put into a union and read as a number by another function is not followed.
+//! - An address that is printed (`%p`) and read again, or a struct that is read as another one of numbers by a function that
+//!   does not see where it was filled, is not followed.
 
 #![expect(unsafe_code, reason = "calls the C++ part")]
 
@@ -35,6 +36,7 @@ mod carry;
 mod elf;
 mod plan;
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 
 use caulk_models::Models;
@@ -42,6 +44,7 @@ use thiserror::Error;
 
 pub use archive::{Member, read_archive, write_archive};
 pub use carry::{Carried, Record, carried, carry};
+pub use elf::defined;
 
 /// A place where something is allocated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +70,16 @@ pub struct Module<'a> {
     pub bitcode: &'a [u8],
     /// Whether the user asked for debug information; otherwise it is taken out again.
     pub debug: bool,
+}
+
+/// What is linked.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    pub modules: &'a [Module<'a>],
+    /// Of a shared library: tells its reports from those of the program that it is in. Otherwise empty.
+    pub name: &'a str,
+    /// Names that parts without bitcode define: whatever they do, it is not what the library's functions of these names do.
+    pub foreign: &'a BTreeSet<String>,
 }
 
 /// What became of one site.
@@ -132,10 +145,10 @@ extern "C" fn receive(context: *mut c_void, kind: i32, index: u32, data: *const 
     }
 }
 
-/// Guards the wanted sites of a program. `name` tells a shared library's reports from those of its program.
-pub fn guard(models: &Models, modules: &[Module<'_>], wanted: &Wanted, name: &str) -> Result<Guarded, GuardError> {
-    let plan = plan::write(models, modules, wanted, name);
-    let bytes: Vec<Bytes> = modules.iter().map(|module| Bytes::from(module.bitcode)).collect();
+/// Guards the wanted sites of a program.
+pub fn guard(models: &Models, program: &Program<'_>, wanted: &Wanted) -> Result<Guarded, GuardError> {
+    let plan = plan::write(models, program, wanted);
+    let bytes: Vec<Bytes> = program.modules.iter().map(|module| Bytes::from(module.bitcode)).collect();
     let mut answer = Answer::default();
     let context: *mut Answer = &mut answer;
     // SAFETY: all buffers live until the call returns, and `receive` gets the context it expects.

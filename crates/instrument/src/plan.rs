@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use caulk_models::{Condition, Effect, FamilyId, FunctionModel, Models, Place};
 
-use crate::{Module, Verdict, Wanted};
+use crate::{Program, Verdict, Wanted};
 
 /// Families that one function of one argument releases, without waiting for anything.
 const FAMILIES: &[&str] = &["memory", "file", "descriptor", "dir", "addrinfo"];
@@ -22,7 +22,8 @@ const FAMILIES: &[&str] = &["memory", "file", "descriptor", "dir", "addrinfo"];
 const RAW: &[&str] = &[
     "malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign", "valloc", "pvalloc", "posix_memalign",
     "strdup", "strndup", "wcsdup", "asprintf", "vasprintf", "__asprintf_chk", "__vasprintf_chk", "realpath",
-    "canonicalize_file_name", "getcwd", "get_current_dir_name", "__strdup", "__strndup",
+    "canonicalize_file_name", "getcwd", "get_current_dir_name", "__strdup", "__strndup", "tempnam", "getline", "getdelim",
+    "__getdelim",
 ];
 
 /// Library functions whose models are taken at their word. Models are made for finding errors: what is missing in one
@@ -37,6 +38,9 @@ const TRUSTED: &[&str] = &[
     "explicit_bzero", "strlen", "strnlen", "strcpy", "strncpy", "stpcpy", "stpncpy", "strlcpy", "strlcat", "strcat",
     "strncat", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strcoll", "strxfrm", "strchr", "strchrnul", "strrchr",
     "strstr", "strcasestr", "strpbrk", "strspn", "strcspn", "strdup", "strndup", "index", "rindex", "basename", "dirname",
+    "strverscmp", "strsignal", "strerror_r", "strptime", "fnmatch", "regcomp", "regexec", "gettext", "dgettext", "dcgettext",
+    "ngettext", "textdomain", "bindtextdomain", "setlocale", "nl_langinfo", "mbrtowc", "mbrlen", "mbtowc", "wcrtomb", "wctomb",
+    "wcsncmp", "wcscat", "wcsrchr", "wcsstr", "wcswidth",
     "strtok_r", "strsep", "wcslen", "wcscpy", "wcsncpy", "wcscmp", "wcsdup", "wcschr", "mbstowcs", "wcstombs", "mblen",
     // Numbers and characters.
     "atoi", "atol", "atoll", "atof", "strtol", "strtoll", "strtoul", "strtoull", "strtoimax", "strtoumax", "strtod", "strtof",
@@ -48,20 +52,33 @@ const TRUSTED: &[&str] = &[
     "dprintf", "vdprintf", "asprintf", "vasprintf", "fseek", "fseeko", "ftell", "ftello", "rewind", "feof", "ferror",
     "clearerr", "fileno", "perror", "tmpfile", "fputs_unlocked", "fwrite_unlocked", "fputc_unlocked", "putc_unlocked",
     "getc_unlocked", "fread_unlocked", "fgets_unlocked", "remove", "rename", "flockfile", "funlockfile",
-    "syslog", "vsyslog", "warn", "warnx", "err", "errx",
+    "syslog", "vsyslog", "warn", "warnx", "err", "errx", "vwarn", "vwarnx", "verr", "verrx", "error", "error_at_line",
+    "getline", "getdelim", "__getdelim", "scanf", "fscanf", "sscanf", "tempnam", "fflush_unlocked", "feof_unlocked",
+    "ferror_unlocked", "fileno_unlocked",
     // Files and descriptors.
     "open", "openat", "creat", "close", "read", "write", "pread", "pwrite", "lseek", "fsync", "fdatasync", "ftruncate",
     "truncate", "fstat", "stat", "lstat", "access", "unlink", "rmdir", "mkdir", "chdir", "fchdir", "chmod", "fchmod",
     "chown", "fchown", "link", "symlink", "readlink", "realpath", "getcwd", "isatty", "opendir", "readdir", "closedir",
-    "rewinddir", "dirfd", "mkstemp", "mkdtemp", "utimes", "flock", "dup", "getenv", "setenv", "unsetenv", "gethostname",
+    "rewinddir", "dirfd", "mkstemp", "mkdtemp", "utimes", "flock", "lockf", "dup", "getenv", "setenv", "unsetenv", "gethostname",
     "socket", "accept", "accept4", "bind", "connect", "listen", "shutdown", "send", "sendto", "recv", "recvfrom",
     "getsockname", "getpeername", "getaddrinfo", "freeaddrinfo", "getnameinfo", "inet_ntop", "inet_pton", "inet_addr",
+    "inet_aton", "inet_ntoa", "gethostbyname", "getservbyname", "getpwnam", "getpwuid", "getgrnam", "getgrgid", "crypt",
+    "setsockopt", "getsockopt", "poll", "select", "sendfile", "fallocate", "posix_fallocate", "posix_fadvise", "mkfifo", "utime",
+    "utimensat", "futimens", "renameat", "unlinkat", "mkdirat", "fstatat", "faccessat", "readlinkat", "lchown", "statvfs",
+    "fstatvfs", "tcgetattr", "tcsetattr", "uname", "getrusage", "getrlimit", "setrlimit", "getrandom", "getentropy",
     "gai_strerror", "usleep", "sleep", "nanosleep", "kill", "raise", "getpid", "system",
     // Time, errors, ends.
     "time", "gettimeofday", "clock_gettime", "localtime_r", "gmtime_r", "mktime", "timegm", "strftime", "difftime",
     "strerror", "__errno_location", "exit", "_exit", "abort", "__assert_fail", "rand", "srand", "random", "srandom",
+    "localtime", "gmtime", "ctime", "asctime", "ctime_r", "asctime_r",
+    "pthread_mutex_init", "pthread_mutex_destroy", "pthread_mutex_trylock", "pthread_cond_init", "pthread_cond_destroy",
+    "pthread_cond_signal", "pthread_cond_broadcast", "pthread_rwlock_init", "pthread_rwlock_destroy",
+    "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_rwlock_unlock",
     "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_create", "longjmp", "siglongjmp", "atexit", "putenv",
 ];
+
+/// Where these succeed, the descriptor is of use by being open, even if nobody can name it any more: it holds a lock or a port.
+const HOLDING: &[&str] = &["flock", "lockf", "bind", "listen"];
 
 /// A stream or a directory over a descriptor that may be somebody else's is not ours to close.
 const BORROWING_HANDLES: &[&str] = &["fdopen", "fdopendir", "freopen"];
@@ -74,7 +91,7 @@ fn is_trusted(name: &str) -> bool {
     [name, bare].into_iter().chain(checked).any(|name| TRUSTED.contains(&name))
 }
 
-pub(crate) fn write(models: &Models, modules: &[Module<'_>], wanted: &Wanted, name: &str) -> String {
+pub(crate) fn write(models: &Models, program: &Program<'_>, wanted: &Wanted) -> String {
     let mut text = String::new();
     let mut families = Vec::new();
     for (id, spec) in models.families.iter_ids() {
@@ -102,11 +119,16 @@ pub(crate) fn write(models: &Models, modules: &[Module<'_>], wanted: &Wanted, na
             }
         }
     }
-    for (number, _) in modules.iter().enumerate().filter(|(_, module)| !module.debug) {
+    for (number, _) in program.modules.iter().enumerate().filter(|(_, module)| !module.debug) {
         let _ = writeln!(text, "strip\t{number}");
     }
-    if !name.contains(['\t', '\n']) {
-        line(&mut text, &["name", name]);
+    // The user's models are about just those parts.
+    let library = |name: &&String| models.get(name).is_some_and(|model| !model.origin.is_user());
+    for name in program.foreign.iter().filter(library) {
+        line(&mut text, &["defined", name]);
+    }
+    if !program.name.contains(['\t', '\n']) {
+        line(&mut text, &["name", program.name]);
     }
     text
 }
@@ -137,6 +159,12 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
                     words.extend([format!("family={at}"), "moves".to_owned()]);
                 }
             }
+            // On failure there may be a new block, too.
+            Effect::Replaces { family, place: Place::Deref(arg) } if RAW.contains(&model.name.as_str()) => {
+                if let Some(at) = families.iter().position(|id| id == family) {
+                    words.extend([format!("family={at}"), format!("out={arg}"), "moves".to_owned()]);
+                }
+            }
             Effect::Reallocates { arg, .. } => words.push(format!("take={arg}")),
             Effect::Releases { place, .. }
             | Effect::Replaces { place, .. }
@@ -162,6 +190,9 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
             | Effect::Writes { .. }
             | Effect::WritesRest { .. } => {}
         }
+    }
+    if HOLDING.contains(&model.name.as_str()) {
+        words.push("hold=0".to_owned());
     }
     words.extend(model.returns.argument.map(|arg| format!("returns={arg}")));
     words

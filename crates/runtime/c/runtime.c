@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,10 +194,25 @@ __attribute__((destructor)) static void end(void) { report(); }
 
 // -- A lost block --
 
+/// Standard input, output and error are used without being named.
+static int is_standard(void *block, const struct site *site) {
+  if (site->integer)
+    return (intptr_t)block - 1 <= 2;
+  if (site->release == (void *)&fclose) {
+    int number = fileno(block);
+    return number >= 0 && number <= 2;
+  }
+  return 0;
+}
+
 /// Called by guarded code only, with a block that nobody can use any more.
 __attribute__((visibility("hidden"))) void __caulk_reclaim(void *block, struct site *site) {
   int before = errno;
   read_settings();
+  if (is_standard(block, site)) {
+    errno = before;
+    return;
+  }
   uint64_t size = 0;
   if (!site->integer && site->release == (void *)&free && malloc_usable_size)
     size = malloc_usable_size(block);

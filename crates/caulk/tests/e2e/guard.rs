@@ -84,6 +84,13 @@ fn a_block_belongs_to_its_activation() {
 }
 
 #[test]
+fn blocks_that_come_through_an_argument_are_reclaimed() {
+    for level in ["-O0", "-O2"] {
+        reclaims("lines.c", "--guard-everything", &[level]);
+    }
+}
+
+#[test]
 fn optimisation_at_link_time_is_kept() {
     reclaims("activations.c", "--guard-everything", &["-O2", "-flto"]);
 }
@@ -218,6 +225,78 @@ fn a_build_is_guarded_whatever_compiler_it_names() {
     assert!(said.contains("3 of 3 sites guarded"), "{said}");
     start(at, "p", "report=r.json").expect_code(0);
     assert_eq!(report(&at.join("r.json")).len(), 3);
+}
+
+#[test]
+fn without_being_told_only_leaks_that_no_patch_repairs_are_guarded() {
+    for level in ["-O1", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        std::fs::copy(source("unpatched.c"), at.join("unpatched.c")).expect("a copy");
+        let said = cc(at, &words(&[&[level, "unpatched.c", "-o", "p"]]));
+        assert!(said.contains("caulk: p: 2 of 2 sites guarded\n"), "{said}");
+        let ran = start(at, "p", "report=r.json").expect_code(0);
+        assert_eq!(ran.stdout, "macro\n1\n");
+        let lost = [("same_result".to_owned(), 3), ("in_a_macro".to_owned(), 1)];
+        assert_eq!(report(&at.join("r.json")), lost);
+        // `configure` only wants to know whether something compiles and runs: nothing is added.
+        std::fs::copy(source("unpatched.c"), at.join("conftest.c")).expect("a copy");
+        assert_eq!(cc(at, &words(&[&[level, "-w", "conftest.c", "-o", "conftest"]])), "");
+        start(at, "conftest", "report=c.json").expect_code(0);
+        assert!(!at.join("c.json").exists());
+    }
+}
+
+#[test]
+fn a_prebuilt_function_is_not_the_library_one_of_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let kept = "static const char *kept;
+        unsigned long strlcpy(char *to, const char *from, unsigned long n) { kept = from; return *to = n ? *from : 0; }
+        const char *last(void) { return kept; }\n";
+    let program = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>
+        unsigned long strlcpy(char *, const char *, unsigned long);
+        const char *last(void);
+        int main(void) { char b[4]; strlcpy(b, strdup(\"still here\"), 4); puts(last()); free((char *)last()); return 0; }\n";
+    std::fs::write(at.join("kept.c"), kept).expect("written");
+    std::fs::write(at.join("program.c"), program).expect("written");
+    clang(at, &words(&[&["-c", "kept.c"]]));
+    clang(at, &words(&[&["-shared", "-fPIC", "kept.c", "-o", "libkept.so"]]));
+    let archived = Command::new("ar").args(["rc", "libold.a", "kept.o"]).current_dir(at).status().expect("ar is there");
+    assert!(archived.success());
+    for how in [&["kept.o"][..], &["libold.a"], &["-L.", "-lkept"]] {
+        let said = cc(at, &words(&[&["--guard-everything"], ASAN, &["program.c"], how, &["-o", "p"]]));
+        let ran = start(at, "p", "").expect_code(0);
+        assert_eq!(ran.stdout, "still here\n", "{said}");
+    }
+}
+
+#[test]
+fn descriptors_that_are_of_use_by_being_open_stay_open() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = source("held.c").display().to_string();
+        let flags = words(&[&[level, "-w", &file, "-o"]]);
+        clang(folder.path(), &[flags.clone(), words(&[&["plain"]])].concat());
+        cc(folder.path(), &[words(&[&["--guard-everything"]]), flags, words(&[&["guarded"]])].concat());
+        let before = start(folder.path(), "plain", "").expect_code(0);
+        let after = start(folder.path(), "guarded", "report=r.json").expect_code(0);
+        assert_eq!(before.stdout, after.stdout);
+        let closed: u64 = report(&folder.path().join("r.json")).iter().map(|(_, blocks)| blocks).sum();
+        assert_eq!(closed, 1, "the one that could not be locked");
+    }
+}
+
+#[test]
+fn addresses_in_pieces_are_let_go() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = source("pieces.c").display().to_string();
+        cc(folder.path(), &words(&[&["--guard-everything"], ASAN, &[level, &file, "-o", "guarded"]]));
+        let ran = start(folder.path(), "guarded", "report=r.json").expect_code(0);
+        assert_eq!(ran.stdout.matches("hello").count(), 9, "{}", ran.stdout);
+        assert!(report(&folder.path().join("r.json")).iter().all(|(_, blocks)| *blocks == 0));
+    }
 }
 
 #[test]

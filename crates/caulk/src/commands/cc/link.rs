@@ -9,8 +9,9 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use caulk_frontend::Arg;
-use caulk_instrument::{Carried, Member, Module, Verdict, Wanted, carried, guard, read_archive, write_archive};
+use caulk_instrument::{Member, Module, Program, Verdict, Wanted, guard, read_archive, write_archive};
 
+use super::parts::Parts;
 use super::words::Words;
 use super::{Tools, compile, outcome, sites, warn};
 use crate::args::GuardArgs;
@@ -43,11 +44,11 @@ pub(super) fn run(words: &Words, tools: &Tools, args: &GuardArgs) -> Result<Outc
     if !linked.status.success() {
         return Ok(outcome(linked.status));
     }
-    let inputs = gather(&String::from_utf8_lossy(&linked.stdout));
-    if !inputs.is_empty() {
+    let parts = Parts::gather(&String::from_utf8_lossy(&linked.stdout));
+    if !parts.inputs.is_empty() {
         // A bug of ours is no reason for a build to fail, either.
         std::panic::set_hook(Box::new(|panic| warn(&format!("this is a bug of caulk, please report it: {panic}"))));
-        let work = || guard_program(words, tools, args, (line, &inputs), scratch.path());
+        let work = || guard_program(words, tools, args, (line, &parts), scratch.path());
         let reason = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
             Ok(Ok(())) => return Ok(Outcome::Clean),
             Ok(Err(reason)) => format!("{reason:#}"),
@@ -62,60 +63,15 @@ fn name(words: &Words) -> String {
     words.output().unwrap_or_else(|| PathBuf::from("a.out")).display().to_string()
 }
 
-/// A unit, and the object it stands for.
-struct Input {
-    /// An object, or an archive and the member's name.
-    path: PathBuf,
-    member: Option<String>,
-    unit: Carried,
-}
-
-/// `(lib.a)b.o` as GNU's linkers write it, `lib.a(b.o)` as LLVM's does.
-fn member_of(line: &str) -> Option<(&str, &str)> {
-    let gnu = line.strip_prefix('(').and_then(|line| line.rsplit_once(')'));
-    gnu.or_else(|| line.strip_suffix(')')?.rsplit_once('('))
-}
-
-/// One file on each line. Files that are none of ours carry nothing.
-fn gather(trace: &str) -> Vec<Input> {
-    let mut inputs = Vec::new();
-    let mut archives: BTreeMap<PathBuf, Option<Vec<Member>>> = BTreeMap::new();
-    for line in trace.lines() {
-        match member_of(line) {
-            Some((archive, member)) => {
-                let path = PathBuf::from(archive);
-                let members = archives
-                    .entry(path.clone())
-                    .or_insert_with(|| read_archive(&std::fs::read(&path).unwrap_or_default()));
-                // Two members of one name cannot be told apart here: they stay as they are.
-                let named: Vec<&Member> = members.iter().flatten().filter(|found| found.name == member).collect();
-                if let [found] = named[..]
-                    && let [unit] = &carried(&found.data)[..]
-                {
-                    inputs.push(Input { path, member: Some(member.to_owned()), unit: unit.clone() });
-                }
-            }
-            None if line.ends_with(".so") || line.ends_with(".a") => {}
-            None => {
-                let bytes = std::fs::read(line).unwrap_or_default();
-                // An object made of several cannot be exchanged in part.
-                if let [unit] = &carried(&bytes)[..] {
-                    inputs.push(Input { path: PathBuf::from(line), member: None, unit: unit.clone() });
-                }
-            }
-        }
-    }
-    inputs
-}
-
 fn guard_program(
     words: &Words,
     tools: &Tools,
     args: &GuardArgs,
-    (mut line, inputs): (LinkLine, &[Input]),
+    (mut line, parts): (LinkLine, &Parts),
     scratch: &Path,
 ) -> Result<()> {
     let config = Config::load(None, Path::new("."))?;
+    let inputs = &parts.inputs;
     let records: Vec<_> = inputs.iter().map(|input| &input.unit.record).collect();
     let wanted = sites::choose(args, &records)?;
     if wanted == Wanted::Sites(Vec::new()) {
@@ -126,7 +82,8 @@ fn guard_program(
     let shared = words.has("-shared");
     let output = words.output().unwrap_or_else(|| PathBuf::from("a.out"));
     let library = output.file_name().filter(|_| shared).unwrap_or_default().to_string_lossy().into_owned();
-    let guarded = guard(&config.models, &modules, &wanted, &library)?;
+    let program = Program { modules: &modules, name: &library, foreign: &parts.foreign };
+    let guarded = guard(&config.models, &program, &wanted)?;
     tell(&name(words), &wanted, &guarded.verdicts, &guarded.note);
     if guarded.changed.is_empty() {
         return Ok(());

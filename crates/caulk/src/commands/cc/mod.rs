@@ -14,6 +14,7 @@
 
 mod compile;
 mod link;
+mod parts;
 mod sites;
 mod words;
 
