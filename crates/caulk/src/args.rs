@@ -81,6 +81,10 @@ pub(crate) struct CheckArgs {
     /// Open the html report in the browser
     #[arg(long)]
     pub(crate) open: bool,
+    /// Show in the html report what runs of a program made by `caulk cc` lost, from a file that
+    /// `CAULK_RT=report=FILE` made it write; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) runtime: Vec<PathBuf>,
     /// Also report memory that is held until the process ends
     #[arg(long)]
     pub(crate) at_exit: bool,
@@ -136,6 +140,10 @@ pub(crate) struct FixArgs {
     /// sanitizer or of Valgrind, the report of a program made by `caulk cc`; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
+    /// Show in the html report what runs of a program made by `caulk cc` lost, from a file that
+    /// `CAULK_RT=report=FILE` made it write; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) runtime: Vec<PathBuf>,
     /// Run this command in a copy of the project with all patches; those that make it fail are dropped
     #[arg(long, value_name = "COMMAND")]
     pub(crate) validate: Option<String>,

@@ -21,6 +21,7 @@ mod json;
 mod level;
 mod paths;
 mod rule_help;
+mod run_report;
 mod sarif;
 mod span;
 mod stats;
@@ -41,6 +42,7 @@ pub use explain::{explain_finding, explain_rule};
 pub use html::{HtmlOptions, render_html, write_html};
 pub use json::{JSON_VERSION, render_json};
 pub use level::{Level, Levels};
+pub use run_report::{RunReport, RunReportError, RunSite};
 pub use sarif::render_sarif;
 pub use stats::render_stats;
 pub use summary::{closing_line, summary_line};
@@ -57,6 +59,8 @@ pub struct Report<'a> {
     pub issues: &'a [SuppressionIssue],
     /// Found again and muted by the baseline; `None` if there is no baseline.
     pub known: Option<&'a [Finding]>,
+    /// What guarded builds of the program said of their runs.
+    pub runs: Option<&'a RunReport>,
     /// The project's folder; absolute.
     pub root: &'a str,
     pub sources: &'a dyn SourceProvider,
@@ -72,6 +76,7 @@ impl<'a> Report<'a> {
             suppressed: &[],
             issues: &[],
             known: None,
+            runs: None,
             root,
             sources,
             levels: Levels::default(),

@@ -2,6 +2,8 @@
 
 use caulk_findings::{AllocClass, Confidence, Finding, Rule, Step, StepKind};
 
+use crate::RunSite;
+
 /// Text for one line of a terminal: control characters and line breaks are gone,
 /// also those that reorder text.
 pub fn clean(text: &str) -> String {
@@ -33,6 +35,15 @@ pub fn thousands(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// `3 blocks, 96 bytes`; a descriptor has no bytes.
+pub fn lost(site: &RunSite) -> String {
+    let blocks = count(usize::try_from(site.blocks).unwrap_or(usize::MAX), "block");
+    match site.bytes {
+        0 => blocks,
+        bytes => format!("{blocks}, {}", count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte")),
+    }
 }
 
 /// Microseconds as people say them: `640 µs`, `12.3 ms`, `4.56 s`.

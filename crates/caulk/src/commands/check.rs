@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use caulk_findings::{Baseline, Finding, Findings, Suppressions, apply_suppressions};
-use caulk_report::{DiskSources, HtmlOptions, Levels, Report};
+use caulk_report::{DiskSources, HtmlOptions, Levels, Report, RunReport};
 
 use crate::args::{CheckArgs, Format};
 use crate::changed::ChangedLines;
@@ -21,6 +21,7 @@ use crate::saved::Saved;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     pages::check_options(args.format == Format::Html, args.output.as_deref(), args.open)?;
+    let runs = pages::runs(args.format == Format::Html, &args.runtime)?;
     // First, so that a mistake is told before minutes of compiling.
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let bar = Bar::new();
@@ -30,7 +31,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     drop(bar);
     Saved::keep(&findings, &project.loaded, &args.load);
     let result = filter(findings, baseline, &project, args)?;
-    show(&result, &project, args)?;
+    show(&result, &project, runs.as_ref(), args)?;
     Ok(if result.findings.findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
 }
 
@@ -86,7 +87,7 @@ fn read_baseline(path: &Path) -> Result<Baseline> {
     caulk_report::parse_baseline(&text).with_context(|| format!("cannot use {} as a baseline", path.display()))
 }
 
-fn show(result: &Filtered, project: &Project, args: &CheckArgs) -> Result<()> {
+fn show(result: &Filtered, project: &Project, runs: Option<&RunReport>, args: &CheckArgs) -> Result<()> {
     let root = project.loaded.root.display().to_string();
     let mut findings = result.findings.clone();
     if args.stats {
@@ -100,6 +101,7 @@ fn show(result: &Filtered, project: &Project, args: &CheckArgs) -> Result<()> {
         suppressed: &result.suppressions.suppressed,
         issues: &result.suppressions.issues,
         known: result.known.as_deref(),
+        runs,
         levels: levels(&project.config),
         ..Report::new(&findings, &root, &result.sources)
     };

@@ -1,10 +1,10 @@
 //! The html report as a folder, and the browser that shows it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use caulk_report::{HtmlOptions, Report};
+use caulk_report::{HtmlOptions, Report, RunReport};
 
 use crate::exit;
 
@@ -17,6 +17,22 @@ pub(super) fn check_options(is_html: bool, output: Option<&Path>, open: bool) ->
         bail!("--open is for --format html");
     }
     Ok(())
+}
+
+/// The runs to show, told before minutes of compiling that one cannot be read.
+pub(super) fn runs(is_html: bool, files: &[PathBuf]) -> Result<Option<RunReport>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    if !is_html {
+        bail!("--runtime is for --format html; `caulk fix --from` answers what runs lost in every format");
+    }
+    let mut runs = RunReport::default();
+    for file in files {
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        runs.add(&text).with_context(|| format!("cannot use {}", file.display()))?;
+    }
+    Ok(Some(runs))
 }
 
 /// Writes the folder and says which page to open, or opens it.

@@ -248,6 +248,29 @@ fn without_being_told_only_leaks_that_no_patch_repairs_are_guarded() {
 }
 
 #[test]
+fn the_pages_show_what_runs_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for name in ["library.c", "program.c"] {
+        std::fs::copy(source(name), at.join(name)).expect("a copy");
+    }
+    cc(at, &words(&[&["--all-leaks", "library.c", "program.c", "-o", "p"]]));
+    start(at, "p", "report=r.json").expect_code(0);
+    let check = |options: &[&str]| -> Ran {
+        let mut command = caulk(at);
+        command.arg("check").args(options).args(["--runtime", "r.json", "library.c", "program.c"]);
+        command.output().expect("it runs").into()
+    };
+    check(&["--format", "html", "-o", "pages"]).expect_code(1);
+    let index = std::fs::read_to_string(at.join("pages/index.html")).expect("the index");
+    assert!(index.contains("<code>library.c:7</code></a>"), "{index}");
+    assert!(index.contains("reclaimed, at 2 of 3 guarded sites."), "{index}");
+    assert!(check(&["--format", "json"]).expect_code(2).stderr.contains("--runtime is for --format html"));
+    std::fs::write(at.join("r.json"), "[]").expect("written");
+    assert!(check(&["--format", "html", "-o", "pages"]).expect_code(2).stderr.contains("not the report of a run"));
+}
+
+#[test]
 fn a_prebuilt_function_is_not_the_library_one_of_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

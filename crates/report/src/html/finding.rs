@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use caulk_findings::{Finding, Graph, GraphNode};
+use caulk_findings::{Finding, Graph, GraphNode, Rule};
 use maud::{Markup, html};
 
-use crate::Report;
 use crate::html::frames::{Frame, frames};
 use crate::html::graph::svg;
 use crate::html::items::Item;
@@ -14,7 +13,8 @@ use crate::html::patch::patch;
 use crate::html::source::{Sources, View, state};
 use crate::paths::shown;
 use crate::rule_help::rule_help;
-use crate::words::{confidence, step_text};
+use crate::words::{confidence, lost, step_text};
+use crate::{Report, RunReport};
 
 /// Deeper calls are indented no further.
 const MAX_INDENT: u32 = 6;
@@ -36,7 +36,7 @@ pub fn page(
     let view = View { steps: &finding.steps, frames: &frames, shown: &name };
     let main = html! {
         (crumbs(item, neighbours, total))
-        (head(item))
+        (head(report, item))
         div.split {
             div.body {
                 section aria-labelledby="h-source" {
@@ -74,7 +74,7 @@ fn crumbs(item: &Item<'_>, neighbours: [Option<&Item<'_>>; 2], total: usize) -> 
     }
 }
 
-fn head(item: &Item<'_>) -> Markup {
+fn head(report: &Report<'_>, item: &Item<'_>) -> Markup {
     let finding = item.finding;
     let place = finding.primary();
     html! {
@@ -91,8 +91,25 @@ fn head(item: &Item<'_>) -> Markup {
             @if !finding.family.is_empty() {
                 div { dt { "Kind" } dd { (finding.family) @if !finding.release.is_empty() { ", released by " code { (finding.release) } } } }
             }
+            @if let Some(runs) = report.runs.filter(|_| is_leak(finding)) { div { dt { "In runs" } dd { (in_runs(runs, finding)) } } }
             div { dt { "CWE" } dd { (finding.rule.cwe()) } }
             div { dt { "Fingerprint" } dd { code #print { (finding.fingerprint.0) } " " button.copy.small type="button" data-copy="print" hidden { "Copy" } } }
+        }
+    }
+}
+
+/// Only what is lost can be guarded.
+fn is_leak(finding: &Finding) -> bool {
+    matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak)
+}
+
+/// What guarded runs lost of it.
+fn in_runs(runs: &RunReport, finding: &Finding) -> Markup {
+    html! {
+        @match runs.site_of(finding) {
+            None => "not guarded",
+            Some(site) if site.blocks == 0 => "guarded, nothing was lost",
+            Some(site) => { (lost(site)) " " (runs.verb()) }
         }
     }
 }

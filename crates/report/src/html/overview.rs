@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use crate::html::items::{Item, Repair};
 use crate::html::page::{project, prose};
 use crate::paths::{percent_encode, shown};
-use crate::words::{alloc_class, confidence, count, duration, thousands};
-use crate::{Report, summary_line};
+use crate::words::{alloc_class, confidence, count, duration, lost, thousands};
+use crate::{Report, RunReport, RunSite, summary_line};
 
 /// Rows of a panel before "and more".
 const MAX_ROWS: usize = 10;
@@ -37,6 +37,7 @@ pub fn overview(report: &Report<'_>, items: &[Item<'_>]) -> Markup {
             (by_rule(items))
             (by_confidence(items))
             @if !report.patches.is_empty() { (by_repair(items)) }
+            @if let Some(runs) = report.runs { (in_runs(report, runs, items)) }
             (by_folder(items))
             (sites(report))
             @if !report.findings.summary.stats.phases.is_empty() { (time(report)) }
@@ -133,6 +134,38 @@ fn by_repair(items: &[Item<'_>]) -> Markup {
         })
         .collect();
     panel("repair", "Repair", bars(&rows))
+}
+
+/// Guarded sites that lost something, those that lost most first.
+fn in_runs(report: &Report<'_>, runs: &RunReport, items: &[Item<'_>]) -> Markup {
+    let mut sites: Vec<&RunSite> = runs.sites.iter().filter(|site| site.blocks > 0).collect();
+    sites.sort_by_key(|site| std::cmp::Reverse((site.bytes, site.blocks)));
+    let page = |site: &RunSite| items.iter().find(|item| runs.site_of(item.finding) == Some(site));
+    let rows: Vec<Bar> = sites
+        .iter()
+        .take(MAX_ROWS)
+        .map(|site| Bar {
+            label: html! { code { (shown(report.root, &site.file)) ":" (site.line) } },
+            href: page(site).map(|item| item.page.clone()),
+            number: site.bytes.max(site.blocks),
+            shown: lost(site),
+            class: "runs".to_owned(),
+        })
+        .collect();
+    let total = sites.iter().fold(RunSite::default(), |sum, site| RunSite {
+        blocks: sum.blocks.saturating_add(site.blocks),
+        bytes: sum.bytes.saturating_add(site.bytes),
+        ..sum
+    });
+    let body = html! {
+        @if rows.is_empty() { p.none { "Nothing was lost." } } @else { (bars(&rows)) }
+        @if sites.len() > MAX_ROWS { p.more { "and " (count(sites.len() - MAX_ROWS, "more site")) } }
+        p.more {
+            @if total.blocks > 0 { (lost(&total)) " " (runs.verb()) ", " }
+            "at " (thousands(sites.len() as u64)) " of " (count(runs.sites.len(), "guarded site")) "."
+        }
+    };
+    panel("runs", "Lost in runs", body)
 }
 
 fn by_folder(items: &[Item<'_>]) -> Markup {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_findings::{Findings, MemorySources};
-use caulk_report::{HtmlOptions, Report, render_html, write_html};
+use caulk_report::{HtmlOptions, Report, RunReport, render_html, write_html};
 
 use crate::sample;
 
@@ -68,6 +68,47 @@ fn every_link_leads_somewhere_within_the_folder() {
             }
         }
     }
+}
+
+const RUN: &str = r#"{"tool": "caulk-runtime", "version": 1, "released": true, "sites": [
+  {"file": "/p/src/load.c", "line": 6, "column": 8, "function": "load", "family": "memory", "blocks": 1200, "bytes": 48000},
+  {"file": "/p/src/<other>.c", "line": 3, "column": 5, "function": "other", "family": "descriptor", "blocks": 2, "bytes": 0},
+  {"file": "/p/src/quiet.c", "line": 9, "column": 1, "function": "quiet", "family": "memory", "blocks": 0, "bytes": 0}
+]}"#;
+
+#[test]
+fn what_guarded_runs_lost_stands_at_the_finding_and_in_the_overview() {
+    let (findings, sources) = (sample::findings(), sample::sources());
+    let mut runs = RunReport::default();
+    runs.add(RUN).unwrap();
+    runs.add(RUN).unwrap();
+    let pages = pages(&Report { runs: Some(&runs), ..Report::new(&findings, sample::ROOT, &sources) });
+    let index = &pages["index.html"];
+    for part in [
+        "Lost in runs",
+        "<a href=\"finding/00c0ffee00c0ffee.html\"><code>src/load.c:6</code></a>",
+        "2,400 blocks, 96,000 bytes",
+        "<code>src/&lt;other&gt;.c:3</code>",
+        "2,404 blocks, 96,000 bytes reclaimed, at 2 of 3 guarded sites.",
+    ] {
+        assert!(index.contains(part), "{part} in {index}");
+    }
+    assert!(!index.contains("quiet.c"));
+    assert!(pages["finding/00c0ffee00c0ffee.html"].contains("<dd>2,400 blocks, 96,000 bytes reclaimed</dd>"));
+    runs.add(&RUN.replace("1200", "0").replace("true", "false")).unwrap();
+    assert_eq!((runs.verb(), runs.sites.len()), ("lost", 3));
+    assert!(!sample_pages()["index.html"].contains("Lost in runs"));
+}
+
+#[test]
+fn only_reports_of_the_runtime_are_runs() {
+    let mut runs = RunReport::default();
+    for text in
+        ["", "{}", "[1]", &RUN.replace("caulk-runtime", "other"), &RUN.replace("\"version\": 1", "\"version\": 9")]
+    {
+        assert!(runs.add(text).is_err(), "{text}");
+    }
+    assert_eq!(runs, RunReport::default());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use caulk_base::{ContentHash, Store};
 use caulk_checkers::Options;
 use caulk_findings::{Finding, Findings, Patch, PatchStatus, apply_suppressions};
 use caulk_repair::{Done, Repaired, Survey};
-use caulk_report::{DiskSources, HtmlOptions, Report};
+use caulk_report::{DiskSources, HtmlOptions, Report, RunReport};
 
 use self::alarms::Imported;
 use self::before::Before;
@@ -33,6 +33,7 @@ use crate::progress::Bar;
 
 pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     pages::check_options(args.format == FixFormat::Html, args.output.as_deref(), args.open)?;
+    let runs = pages::runs(args.format == FixFormat::Html, &args.runtime)?;
     // First, so that a file that cannot be read is told before minutes of compiling.
     let read = alarms::read(&args.from)?;
     let bar = Bar::new();
@@ -81,7 +82,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     if args.commit {
         commit::each(&repaired, &root)?;
     }
-    show(&repaired, findings, &project, args, (&base, imported.as_ref()))?;
+    show(&repaired, findings, &project, args, (&base, imported.as_ref(), runs.as_ref()))?;
     let mut left = repaired.done.iter().any(|done| !done.patch.is_fixed());
     if let Some(imported) = &imported {
         let (lines, remains) = imported.lines(&repaired);
@@ -180,7 +181,7 @@ fn show(
     mut findings: Findings,
     project: &Project,
     args: &FixArgs,
-    (base, imported): (&Path, Option<&Imported>),
+    (base, imported, runs): (&Path, Option<&Imported>, Option<&RunReport>),
 ) -> Result<()> {
     let root = project.loaded.root.display().to_string();
     if imported.is_none() {
@@ -205,7 +206,7 @@ fn show(
                 findings.summary.stats.phases.clear();
             }
             let sources = Before::of(repaired);
-            let report = Report { patches: &patches, ..Report::new(&findings, &root, &sources) };
+            let report = Report { patches: &patches, runs, ..Report::new(&findings, &root, &sources) };
             match args.format {
                 FixFormat::Json => {
                     let mut json: serde_json::Value = serde_json::from_str(&caulk_report::render_json(&report))?;
