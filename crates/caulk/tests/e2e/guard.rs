@@ -318,7 +318,9 @@ fn addresses_in_pieces_are_let_go() {
         cc(folder.path(), &words(&[&["--guard-everything"], ASAN, &[level, &file, "-o", "guarded"]]));
         let ran = start(folder.path(), "guarded", "report=r.json").expect_code(0);
         assert_eq!(ran.stdout.matches("hello").count(), 9, "{}", ran.stdout);
-        assert!(report(&folder.path().join("r.json")).iter().all(|(_, blocks)| *blocks == 0));
+        // Where no site is left to guard, nobody writes a report.
+        let left = folder.path().join("r.json");
+        assert!(!left.exists() || report(&left).iter().all(|(_, blocks)| *blocks == 0));
     }
 }
 
