@@ -15,8 +15,8 @@
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{
-    ExternId, FuncId, Function, GlobalId, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId, TypeKind,
-    Unit, UnitId, ValueId, ValueKind,
+    Call, Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId,
+    TypeKind, Unit, UnitId, ValueId, ValueKind,
 };
 
 use crate::callgraph::MAX_TARGETS;
@@ -43,6 +43,12 @@ pub struct Slots<'p> {
     foreign: FxHashMap<Key<'p>, FxHashSet<ExternId>>,
     /// Members that get values of which it is not known what they are.
     open: FxHashSet<Key<'p>>,
+    /// Members that get a parameter: `set_allocator(m)` with `my_malloc = m`.
+    given: FxHashMap<Key<'p>, FxHashSet<(FuncId, u32)>>,
+    /// What the program's own calls pass for a parameter.
+    passed: FxHashMap<(FuncId, u32), FxHashSet<FuncId>>,
+    /// Parameters for which something is passed that is not a function by name.
+    passed_open: FxHashSet<(FuncId, u32)>,
     /// Structs that some variable fills with functions.
     tables: FxHashSet<Record<'p>>,
     by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
@@ -78,7 +84,7 @@ impl<'p> Slots<'p> {
             }
         }
         for id in program.functions.ids() {
-            slots.collect(program, program.unit_of(id), program.function(id));
+            slots.collect(program, program.unit_of(id), id);
         }
         slots.anywhere.extend(&slots.loose);
         slots
@@ -92,7 +98,8 @@ impl<'p> Slots<'p> {
         self.anywhere.extend(all);
     }
 
-    fn collect(&mut self, program: &'p Program, unit: UnitId, function: &'p Function) {
+    fn collect(&mut self, program: &'p Program, unit: UnitId, id: FuncId) {
+        let function = program.function(id);
         for inst in function.insts.iter() {
             match &inst.op {
                 Op::Load { .. } => continue,
@@ -110,6 +117,8 @@ impl<'p> Slots<'p> {
                         self.put(key, offset_of(function, *ptr), all);
                     } else if let (Some(key), Some(external)) = (key, external) {
                         self.foreign.entry(key).or_default().insert(external);
+                    } else if let (Some(key), ValueKind::Param(index)) = (key, stored.kind) {
+                        self.given.entry(key).or_default().insert((id, index));
                     } else if !matches!(stored.kind, ValueKind::Null | ValueKind::Zero) {
                         self.open.extend(key);
                     }
@@ -118,6 +127,7 @@ impl<'p> Slots<'p> {
                     continue;
                 }
                 Op::Call(call) => {
+                    self.pass(program, unit, function, call);
                     for &arg in &call.args {
                         self.loose.extend(functions_of(program, unit, function, arg));
                         self.loose_foreign.extend(foreign_params(program, unit, function, arg));
@@ -142,6 +152,40 @@ impl<'p> Slots<'p> {
                 }
             });
         }
+    }
+
+    /// Notes what is passed for the parameters of functions that are called by name.
+    fn pass(&mut self, program: &'p Program, unit: UnitId, function: &Function, call: &Call) {
+        let Callee::Symbol(symbol) = &call.callee else { return };
+        let Target::Functions(callees) = program.target(unit, *symbol) else { return };
+        for (index, &arg) in call.args.iter().enumerate() {
+            let value = &function.values[arg];
+            if value.ty != Ty::Ptr || matches!(value.kind, ValueKind::Null | ValueKind::Zero) {
+                continue;
+            }
+            let all = functions_of(program, unit, function, arg);
+            for &callee in callees {
+                let parameter = (callee, index as u32);
+                if all.is_empty() {
+                    self.passed_open.insert(parameter);
+                } else {
+                    self.passed.entry(parameter).or_default().extend(all);
+                }
+            }
+        }
+    }
+
+    /// The functions that a member gets through parameters of functions that are called by name only; `None`: nobody
+    /// knows. What a user of a library may pass is not the program's.
+    fn given(&self, key: Key<'p>) -> Option<Vec<FuncId>> {
+        let mut found = Vec::new();
+        for parameter in self.given.get(&key).into_iter().flatten() {
+            if self.passed_open.contains(parameter) || self.anywhere.contains(&parameter.0) {
+                return None;
+            }
+            found.extend(self.passed.get(parameter).into_iter().flatten());
+        }
+        Some(found)
     }
 
     /// The functions that a call through `value` may mean; `None`: nobody knows, or too many.
@@ -175,7 +219,12 @@ impl<'p> Slots<'p> {
                 let key = member_of(program, unit, function, ptr);
                 library.extend(key.and_then(|key| self.foreign.get(&key)).into_iter().flatten());
                 let mut found = key.and_then(|key| self.by_member.get(&key)).map(fitting).unwrap_or_default();
-                if key.is_some_and(|key| self.open.contains(&key)) {
+                let given = key.map_or(Some(Vec::new()), |key| self.given(key));
+                // Where nobody puts anything by name, what is given is all there is to go by.
+                let is_known = given.is_some() && !(found.is_empty() && library.is_empty());
+                let has_given = key.is_some_and(|key| self.given.contains_key(&key));
+                found.extend(given.into_iter().flatten().filter(|id| fits(program.function(*id), &types, result)));
+                if key.is_some_and(|key| self.open.contains(&key)) || (has_given && !is_known) {
                     // Whatever is handed around can be there; of a library, what somebody puts there by name.
                     if library.is_empty() && self.loose_foreign.contains(&args.len()) {
                         return None;
@@ -211,6 +260,7 @@ impl<'p> Slots<'p> {
                 self.tables.contains(&key.0)
                     && !self.open.contains(key)
                     && !self.foreign.contains_key(key)
+                    && !self.given.contains_key(key)
                     && !self.by_member.contains_key(key)
             })
             .map(|(id, _)| id)
