@@ -49,21 +49,24 @@ impl Engine<'_> {
                 if self.never_returns(pointer) {
                     return Vec::new();
                 }
-                match self.targets(pointer, id) {
-                    Some(Targets { functions, library }) if library.is_empty() => {
-                        self.call_all(state, id, inst, call, &args, &functions)
+                let Some(Targets { functions, library }) = self.targets(pointer, id) else {
+                    return self.unknown(state, id, inst, call, &args, None, None);
+                };
+                let mut states = Vec::new();
+                for external in library {
+                    if let Some(model) = self.knowledge.model(external) {
+                        states.extend(self.modelled(state.clone(), id, inst, call, &args, model));
                     }
-                    Some(Targets { functions, library }) => {
-                        let mut states = self.call_all(state.clone(), id, inst, call, &args, &functions);
-                        for external in library {
-                            if let Some(model) = self.knowledge.model(external) {
-                                states.extend(self.modelled(state.clone(), id, inst, call, &args, model));
-                            }
-                        }
-                        states
-                    }
-                    None => self.unknown(state, id, inst, call, &args, None, None),
                 }
+                if !functions.is_empty() {
+                    states.extend(self.call_all(state, id, inst, call, &args, &functions));
+                }
+                let certain = matches!(self.terms.get(pointer), Term::Func(_) | Term::Addr { .. });
+                for (obj, known) in states.iter_mut().flat_map(|state| &mut state.objs) {
+                    let made = matches!(self.terms.object(*obj), Object::Heap { site, .. } if *site == id);
+                    known.chosen |= made && !certain;
+                }
+                states
             }
             Callee::Intrinsic(_) => {
                 let term = self.terms.sym(id.0, 0);

@@ -204,6 +204,11 @@ impl Engine<'_> {
                         if known.is_given_away() {
                             doubts.push(Doubt::Escaped);
                         }
+                        let through_pointer = matches!(&self.function.insts[at].op,
+                            Op::Call(call) if matches!(call.callee, Callee::Value(_)));
+                        if known.chosen && !through_pointer {
+                            doubts.push(Doubt::Chosen);
+                        }
                         if known.lent {
                             doubts.push(Doubt::Lent);
                         }

@@ -107,6 +107,8 @@ pub enum Doubt {
     Escaped,
     /// It was passed to a function without body or model that we assumed only to look at it.
     Lent,
+    /// It comes from an allocator behind a pointer, and is not released through one.
+    Chosen,
     /// It may have been released before.
     MayBeReleased,
     /// It was not allocated in this function or by what it called.

@@ -76,6 +76,8 @@ pub struct ObjState {
     pub mixed: bool,
     /// Put into a structure of our caller by a callee: not ours to report, though our caller may.
     pub housed: bool,
+    /// Made through a pointer to an allocator that may be exchanged for another: what releases it is not known for sure.
+    pub chosen: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
     pub lent: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
@@ -114,6 +116,7 @@ impl ObjState {
             drained: false,
             mixed: false,
             housed: false,
+            chosen: false,
             lent: false,
             used: false,
             passed: false,
@@ -153,6 +156,7 @@ impl ObjState {
             drained: self.drained || other.drained,
             mixed: self.mixed || other.mixed,
             housed: self.housed || other.housed,
+            chosen: self.chosen || other.chosen,
             lent: self.lent || other.lent,
             used: self.used && other.used,
             passed: self.passed && other.passed,

@@ -249,6 +249,7 @@ fn remarks(summary: &Summary) -> Vec<String> {
 fn doubt(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::Escaped => "someone we cannot see may hold it",
+        Doubt::Chosen => "the allocator it comes from may be exchanged",
         Doubt::Lent => "a function without body or model was given it",
         Doubt::MayBeReleased => "it may have been released before",
         Doubt::NotOurs => "it was not allocated here",

@@ -9,6 +9,8 @@
 use caulk_base::{FxHashSet, IdVec};
 use caulk_ir::{Call, Callee, FuncId, Function, Op, Program, Target, UnitId, ValueId, ValueKind};
 
+use crate::cfg::for_each_operand;
+
 /// For each function: may it keep one of its variable arguments? `is_modelled` says it of library functions.
 pub fn find(program: &Program, is_modelled: impl Fn(caulk_ir::ExternId) -> bool) -> IdVec<FuncId, bool> {
     let finder = Finder { program, is_modelled };
@@ -44,15 +46,18 @@ impl<M: Fn(caulk_ir::ExternId) -> bool> Finder<'_, M> {
             }
         }
         function.insts.iter().any(|inst| match &inst.op {
-            Op::Load { ptr } => lists.contains(&base_of(function, *ptr)),
-            Op::Store { value, .. } => lists.contains(&base_of(function, *value)),
+            Op::Call(call) if matches!(call.callee, Callee::Intrinsic(_)) => false,
+            Op::Call(call) => call.args.iter().enumerate().any(|(place, &arg)| {
+                lists.contains(&base_of(function, arg)) && self.kept_by_callee(unit, call, place, seen)
+            }),
             Op::VaArg { .. } => !lists.is_empty(),
-            Op::Call(call) if !matches!(call.callee, Callee::Intrinsic(_)) => {
-                call.args.iter().enumerate().any(|(place, &arg)| {
-                    lists.contains(&base_of(function, arg)) && self.kept_by_callee(unit, call, place, seen)
-                })
+            Op::Offset { .. } | Op::Bind { .. } => false,
+            // Read, written, copied, chosen between: whoever does that takes something out.
+            op => {
+                let mut used = false;
+                for_each_operand(op, |value| used |= lists.contains(&base_of(function, value)));
+                used
             }
-            _ => false,
         })
     }
 

@@ -250,6 +250,7 @@ fn releases(
 fn say(doubt: Doubt, finding: &Finding) -> String {
     match doubt {
         Doubt::Escaped => "somebody whose code is not known may still hold the pointer".into(),
+        Doubt::Chosen => "the program may exchange the allocator it comes from, and this is not its own release".into(),
         Doubt::Lent => match finding.assumptions.first().and_then(|text| text.split('`').nth(1)) {
             Some(name) => format!("`{name}` may keep the pointer"),
             None => "a function whose code is not known may keep the pointer".into(),
