@@ -177,7 +177,7 @@ impl Terms {
         }
         // Constants go to the right, so that one comparison has one term.
         if self.as_int(a).is_some() || (self.as_int(b).is_none() && b < a && matches!(op, CmpOp::Eq | CmpOp::Ne)) {
-            return self.cmp_ordered(swap(op), b, a);
+            return self.cmp_ordered(swapped(op), b, a);
         }
         self.cmp_ordered(op, a, b)
     }
@@ -240,7 +240,8 @@ pub fn negate(op: CmpOp) -> CmpOp {
     }
 }
 
-fn swap(op: CmpOp) -> CmpOp {
+/// The same comparison read from the right.
+pub fn swapped(op: CmpOp) -> CmpOp {
     match op {
         CmpOp::Ult => CmpOp::Ugt,
         CmpOp::Ule => CmpOp::Uge,

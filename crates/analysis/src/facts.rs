@@ -6,7 +6,7 @@ use caulk_ir::{BinOp, CastOp, CmpOp};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::arithmetic::{fold_cmp, negate};
+use crate::arithmetic::{fold_cmp, negate, swapped};
 use crate::clauses::Clause;
 use crate::object::Object;
 use crate::term::{Term, TermId, Terms, ZERO};
@@ -491,20 +491,6 @@ impl Facts {
 
 fn is_bool(terms: &Terms, id: TermId) -> bool {
     matches!(terms.get(id), Term::Cmp(..))
-}
-
-fn swapped(op: CmpOp) -> CmpOp {
-    match op {
-        CmpOp::Ult => CmpOp::Ugt,
-        CmpOp::Ule => CmpOp::Uge,
-        CmpOp::Ugt => CmpOp::Ult,
-        CmpOp::Uge => CmpOp::Ule,
-        CmpOp::Slt => CmpOp::Sgt,
-        CmpOp::Sle => CmpOp::Sge,
-        CmpOp::Sgt => CmpOp::Slt,
-        CmpOp::Sge => CmpOp::Sle,
-        CmpOp::Eq | CmpOp::Ne | CmpOp::Float => op,
-    }
 }
 
 /// What one known comparison of the same two terms says about another.
