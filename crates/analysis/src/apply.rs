@@ -439,7 +439,7 @@ impl Engine<'_> {
         let left: Vec<ObjId> = state
             .objs
             .iter()
-            .filter(|(obj, known)| !known.escaped && is_new(self, *obj) && !reached.contains(obj))
+            .filter(|(obj, known)| !known.escaped && is_new(self, *obj) && !reached.contains(*obj))
             .map(|entry| entry.0)
             .collect();
         let handed_out = {
@@ -449,7 +449,7 @@ impl Engine<'_> {
         };
         for obj in left {
             if let Some(known) = state.obj_mut(obj) {
-                if handed_out.contains(&obj) {
+                if handed_out.contains(obj) {
                     known.housed = true;
                 } else {
                     known.give_away();

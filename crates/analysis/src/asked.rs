@@ -68,7 +68,9 @@ impl<'a> Asked<'a> {
     /// `None` while the function's recursion is being worked out.
     pub fn summary(&self, id: FuncId) -> Option<Arc<Summary>> {
         self.note(Question::Summary(id));
-        self.knowledge.summary(id)
+        let summary = self.knowledge.summary(id);
+        debug_assert!(summary.is_some() || !self.knowledge.is_earlier(id, self.by), "asked too early");
+        summary
     }
 
     pub fn is_constant(&self, id: GlobalId) -> bool {

@@ -154,7 +154,7 @@ impl Engine<'_> {
         if !state.objs.iter().any(|(obj, _)| freed(*obj)) {
             return;
         }
-        let passed = self.reachable(state, args.iter().copied()).into_iter().any(freed);
+        let passed = self.reachable(state, args.iter().copied()).iter().any(freed);
         let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
         let dangles =
             |holder: ObjId, term: TermId| shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj));
@@ -256,9 +256,7 @@ impl Engine<'_> {
         if self.terms.pointee(ptr).is_none() {
             return;
         }
-        let mut reached: Vec<ObjId> = self.reachable(state, [ptr]).into_iter().collect();
-        reached.sort_unstable();
-        for obj in reached {
+        for obj in self.reachable(state, [ptr]).iter() {
             if matches!(self.terms.object(obj), Object::Code(_)) {
                 continue;
             }

@@ -2,7 +2,9 @@
 //!
 //! Calls through pointers are resolved by `slots`.
 
-use caulk_base::{FxHashMap, FxHashSet, Id, IdVec};
+use std::collections::BTreeMap;
+
+use caulk_base::{FxHashSet, Id, IdVec};
 use caulk_ir::{Callee, FuncId, InstId, Op, Program, Target};
 
 use crate::slots::{Slots, Targets};
@@ -16,15 +18,23 @@ pub struct CallGraph {
     /// the program into one recursion.
     pub callees: IdVec<FuncId, Vec<FuncId>>,
     /// Targets of calls through pointers, where they are few enough.
-    pub indirect: FxHashMap<(FuncId, InstId), Targets>,
+    pub indirect: BTreeMap<(FuncId, InstId), Targets>,
     /// Loads from members of tables in which there is never anything.
     pub nulls: FxHashSet<(FuncId, InstId)>,
     pub indirect_calls: usize,
     pub resolved_calls: usize,
-    /// Strongly connected components, callees before callers, in levels that do not depend on each other.
+    /// Strongly connected components, callees before callers, in levels that do not call each other.
     pub levels: Vec<Vec<Vec<FuncId>>>,
     /// Functions of a lower level are summarised before those of a higher one.
     pub level_of: IdVec<FuncId, u32>,
+}
+
+impl CallGraph {
+    /// What the calls through pointers in a function may mean, where that is known.
+    pub fn indirect_of(&self, function: FuncId) -> impl Iterator<Item = &Targets> {
+        let calls = (function, InstId(0))..=(function, InstId(u32::MAX));
+        self.indirect.range(calls).map(|entry| entry.1)
+    }
 }
 
 /// Who calls a function that never comes back need not know what it does: `never` stays out of the order.

@@ -114,9 +114,14 @@ impl Facts {
 
     /// Conditions of inputs that this path knows and the other does not.
     fn beyond(&self, terms: &Terms, other: &Facts) -> Vec<Literal> {
-        let ranges = self.ranges.iter().map(|(term, range)| Literal { term: *term, range: range.clone() });
-        let atoms =
-            self.atoms.iter().map(|(term, truth)| Literal { term: *term, range: Range::point(i64::from(*truth)) });
+        let known = |term: &TermId, range: &Range| {
+            let at = other.ranges.binary_search_by_key(term, |entry| entry.0);
+            at.is_ok_and(|at| other.ranges[at].1 == *range)
+        };
+        let ranges = self.ranges.iter().filter(|(term, range)| !known(term, range));
+        let ranges = ranges.map(|(term, range)| Literal { term: *term, range: range.clone() });
+        let atoms = self.atoms.iter().filter(|atom| other.atoms.binary_search(atom).is_err());
+        let atoms = atoms.map(|(term, truth)| Literal { term: *term, range: Range::point(i64::from(*truth)) });
         ranges
             .chain(atoms)
             .filter(|literal| terms.mentions(literal.term).is_empty() && other.decides(terms, literal) != Some(true))

@@ -120,7 +120,7 @@ impl Engine<'_> {
             roots.extend(state.cells.iter().filter(|entry| global(entry.0.0)).map(|entry| entry.1.term));
             let reached = self.reachable(state, roots);
             for (obj, known) in &mut state.objs {
-                if reached.contains(obj)
+                if reached.contains(*obj)
                     && matches!(self.terms.object(*obj), Object::Heap { .. })
                     && known.status.may(Status::LIVE)
                 {

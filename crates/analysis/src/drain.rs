@@ -21,7 +21,7 @@ impl Engine<'_> {
             args.iter().chain(named).filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
         let reached = self.reachable(state, args.iter().copied());
         for (obj, known) in &mut state.objs {
-            if reached.contains(obj)
+            if reached.contains(*obj)
                 && !direct.contains(obj)
                 && matches!(self.terms.object(*obj), Object::Heap { .. })
                 && known.status.may(Status::LIVE)
@@ -35,7 +35,7 @@ impl Engine<'_> {
             let Some((obj, _)) = self.terms.pointee(arg) else { continue };
             let mut others = args.to_vec();
             others.retain(|&other| self.terms.pointee(other).is_none_or(|of| of.0 != obj));
-            if callee.stored.contains(&(at as u32)) || self.reachable(state, others).contains(&obj) {
+            if callee.stored.contains(&(at as u32)) || self.reachable(state, others).contains(obj) {
                 for held in self.terms.mentions(arg).to_vec() {
                     if let Some(known) = state.obj_mut(held) {
                         known.drained = true;

@@ -328,10 +328,23 @@ impl Engine<'_> {
         Some((to, state))
     }
 
+    /// The nearer the limit, the fewer states are kept apart: better a little less of everything than nothing at the end.
+    fn pressure(&self) -> u32 {
+        (4 * self.work / self.limits.work.max(1)).min(3) as u32
+    }
+
+    pub(crate) fn fine_states(&self) -> usize {
+        self.limits.fine_states >> self.pressure()
+    }
+
+    fn coarse_states(&self) -> usize {
+        self.limits.coarse_states >> self.pressure()
+    }
+
     fn grain(&self, count: usize) -> Grain {
         if self.degraded {
             Grain::One
-        } else if count <= self.limits.fine_states {
+        } else if count <= self.fine_states() {
             Grain::Fine
         } else {
             Grain::Coarse
@@ -341,10 +354,10 @@ impl Engine<'_> {
     /// Merges the states that arrive at a block as far as their number demands.
     pub(crate) fn merge_all(&mut self, block: BlockId, states: Vec<State>, loop_head: bool) -> Vec<State> {
         let mut merged = self.merge_by(block, states, loop_head, self.grain(0));
-        if merged.len() > self.limits.fine_states {
+        if merged.len() > self.fine_states() {
             merged = self.merge_by(block, merged, loop_head, Grain::Coarse);
         }
-        if merged.len() > self.limits.coarse_states {
+        if merged.len() > self.coarse_states() {
             merged = self.merge_by(block, merged, loop_head, Grain::One);
         }
         merged
@@ -395,7 +408,7 @@ impl Engine<'_> {
                 Grain::Coarse | Grain::Fine if round > 2 * self.limits.rounds / 3 => Grain::One,
                 grain => grain,
             };
-            let full = known.len() >= self.limits.coarse_states;
+            let full = known.len() >= self.coarse_states();
             let key = merge::key(&state, &self.terms, grain, true);
             let found = known.iter().position(|old| merge::key(old, &self.terms, grain, true) == key);
             let found = if full { found.or(Some(known.len() - 1)) } else { found };

@@ -94,7 +94,7 @@ impl Engine<'_> {
                 }
                 states = next;
                 self.keep_to_the_way(&mut states);
-                if states.len() > self.limits.fine_states || (self.degraded && states.len() > 1) {
+                if states.len() > self.fine_states() || (self.degraded && states.len() > 1) {
                     for state in &mut states {
                         let cfg = &self.cfg;
                         state.env.retain(|entry| cfg.is_live_after(block, entry.0, id));

@@ -137,7 +137,7 @@ impl Engine<'_> {
         state.cells.retain(|((obj, off), cell)| {
             let keep = match terms.object(*obj) {
                 Object::Stack(_) => Some(*obj) == returned,
-                Object::Heap { .. } => reached.contains(obj),
+                Object::Heap { .. } => reached.contains(*obj),
                 _ => true,
             };
             if (keep && unnameable(*obj)) || (!keep && escaped.contains(obj)) {
@@ -151,7 +151,7 @@ impl Engine<'_> {
         state.weak.retain(|(obj, term)| {
             let keep = match terms.object(*obj) {
                 Object::Stack(_) => Some(*obj) == returned,
-                Object::Heap { .. } => reached.contains(obj),
+                Object::Heap { .. } => reached.contains(*obj),
                 _ => true,
             };
             if keep && unnameable(*obj) {
@@ -160,7 +160,7 @@ impl Engine<'_> {
             }
             keep
         });
-        let fresh = state.objs.iter().filter(|(obj, _)| reached.contains(obj)).count();
+        let fresh = state.objs.iter().filter(|(obj, _)| reached.contains(*obj)).count();
         if fresh > MAX_OBJECTS || state.weak.len() > 4 * MAX_OBJECTS {
             // Keep what the caller gets hold of directly; what lies inside it is no longer followed.
             let mut direct: Vec<ObjId> = Vec::new();
@@ -233,7 +233,7 @@ impl Engine<'_> {
         // A new block that somebody else holds has what lay in an input; so has one that was made of an input's part
         // which has no name any more.
         for &(from, to) in &state.moved {
-            if !reached.contains(&to) && escaped.contains(&to) {
+            if !reached.contains(to) && escaped.contains(&to) {
                 rewired.push(from);
             } else if let Object::Deref(base) = *terms.object(from)
                 && let Term::Content { obj, .. } = *terms.get(base)
@@ -252,7 +252,7 @@ impl Engine<'_> {
         });
         state.objs.retain(|(obj, known)| match terms.object(*obj) {
             Object::Stack(_) | Object::Code(_) => false,
-            Object::Heap { .. } => reached.contains(obj),
+            Object::Heap { .. } => reached.contains(*obj),
             Object::Deref(base) => {
                 !is_hidden(terms, *base)
                     && (known.status != Status::LIVE || known.used || known.passed || known.escaped || known.lent)
@@ -261,12 +261,12 @@ impl Engine<'_> {
         });
         state.epochs.retain(|(obj, _)| match terms.object(*obj) {
             Object::Stack(_) => false,
-            Object::Heap { .. } => reached.contains(obj),
+            Object::Heap { .. } => reached.contains(*obj),
             Object::Deref(base) => !is_hidden(terms, *base),
             _ => true,
         });
         state.moved.retain(|(from, to)| {
-            reached.contains(to) && matches!(terms.object(*from), Object::Deref(base) if !is_hidden(terms, *base))
+            reached.contains(*to) && matches!(terms.object(*from), Object::Deref(base) if !is_hidden(terms, *base))
         });
         let kept: Vec<TermId> = result.into_iter().chain(state.cells.iter().map(|entry| entry.1.term)).collect();
         state.facts.retain(|id| kept.contains(&id) || !is_hidden(terms, id));

@@ -444,8 +444,12 @@ impl Facts {
         let clauses = self.join_clauses(terms, other, pair);
         let mut joined = Facts { clauses, ..Facts::default() };
         for (id, range) in &self.ranges {
-            let theirs = other.range(terms, *id);
-            let both = range.join(&theirs);
+            let theirs = other.ranges.binary_search_by_key(id, |entry| entry.0).map(|at| &other.ranges[at].1);
+            if theirs == Ok(range) {
+                joined.ranges.push((*id, range.clone()));
+                continue;
+            }
+            let both = range.join(&other.range(terms, *id));
             if !both.is_full() {
                 joined.ranges.push((*id, both));
             }

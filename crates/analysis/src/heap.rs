@@ -1,6 +1,5 @@
 //! What happens to objects: uses, releases, escapes, and the loss of the last reference.
 
-use caulk_base::FxHashSet;
 use caulk_ir::{Callee, InstId, Op, Target};
 use caulk_models::FamilyId;
 
@@ -357,14 +356,15 @@ impl Engine<'_> {
         // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
         let mut inputs: Vec<TermId> = Vec::new();
         for ((obj, _), cell) in &state.cells {
-            if reached.contains(obj)
+            if reached.contains(*obj)
                 && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
             {
                 inputs.push(cell.term);
             }
         }
         for (obj, held) in &state.weak {
-            if reached.contains(obj) && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
+            if reached.contains(*obj)
+                && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
             {
                 inputs.push(*held);
             }
@@ -375,7 +375,7 @@ impl Engine<'_> {
             state.obj_entry(obj, family).give_away();
         }
         for (id, obj) in &mut state.objs {
-            if reached.contains(id) {
+            if reached.contains(*id) {
                 obj.give_away();
                 obj.status = obj.status.without(Status::FAILED).join(Status::LIVE);
             }
@@ -386,48 +386,6 @@ impl Engine<'_> {
             let family = self.memory;
             state.obj_entry(obj, family).give_away();
         }
-    }
-
-    /// All objects that can be reached from the terms through memory, themselves included.
-    pub(crate) fn reachable(&self, state: &State, roots: impl IntoIterator<Item = TermId>) -> FxHashSet<ObjId> {
-        let mut seen: FxHashSet<ObjId> = FxHashSet::default();
-        let mut open: Vec<ObjId> = Vec::new();
-        let add = |term: TermId, seen: &mut FxHashSet<ObjId>, open: &mut Vec<ObjId>| {
-            for &obj in self.terms.mentions(term) {
-                if seen.insert(obj) {
-                    open.push(obj);
-                }
-            }
-            let pointee = match *self.terms.get(term) {
-                Term::Addr { obj, .. } => Some(obj),
-                Term::Elem { base, .. } => match *self.terms.get(base) {
-                    Term::Addr { obj, .. } => Some(obj),
-                    _ => self.terms.known_deref(base),
-                },
-                Term::Int(_) => None,
-                _ => self.terms.known_deref(term),
-            };
-            if let Some(obj) = pointee
-                && seen.insert(obj)
-            {
-                open.push(obj);
-            }
-        };
-        for term in roots {
-            add(term, &mut seen, &mut open);
-        }
-        while let Some(obj) = open.pop() {
-            for (_, cell) in state.cells_of(obj) {
-                add(cell.term, &mut seen, &mut open);
-            }
-            for term in state.weak_of(obj) {
-                add(term, &mut seen, &mut open);
-            }
-            if let Object::Deref(base) = *self.terms.object(obj) {
-                add(base, &mut seen, &mut open);
-            }
-        }
-        seen
     }
 
     /// Marks objects without a reference as lost and forgets those that no longer matter.
@@ -486,8 +444,7 @@ impl Engine<'_> {
         {
             roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
         }
-        let root_terms: FxHashSet<TermId> = roots.iter().copied().collect();
-        let reached = self.reachable(state, roots);
+        let reached = self.reachable(state, roots.iter().copied());
         let mut gone: Vec<ObjId> = Vec::new();
         for (id, obj) in &mut state.objs {
             let (is_heap, older) = match *self.terms.object(*id) {
@@ -495,7 +452,7 @@ impl Engine<'_> {
                 _ => (false, false),
             };
             if is_heap {
-                if reached.contains(id) || obj.lost {
+                if reached.contains(*id) || obj.lost {
                     continue;
                 }
                 let live = obj.status.without(Status::FAILED) == Status::LIVE;
@@ -523,9 +480,9 @@ impl Engine<'_> {
                     _ => true,
                 };
                 let held = in_place
-                    || root_terms.contains(&base)
+                    || roots.contains(&base)
                     || state.cells.iter().any(|(_, cell)| cell.term == base)
-                    || root_terms.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
+                    || roots.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
                 if !held && obj.status == Status::LIVE && !obj.escaped {
                     obj.lost = true;
                     obj.lost_at = at;

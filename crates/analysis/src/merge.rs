@@ -176,7 +176,12 @@ struct Joiner<'a> {
 impl Joiner<'_> {
     fn run(&mut self) -> State {
         let (old, new) = (self.old, self.new);
-        let mut joined = State { facts: old.facts.join(self.terms, &new.facts, self.hull), ..State::default() };
+        let mut joined = State {
+            facts: old.facts.join(self.terms, &new.facts, self.hull),
+            env: Vec::with_capacity(old.env.len()),
+            cells: Vec::with_capacity(old.cells.len()),
+            ..State::default()
+        };
         let mut blurred: Vec<ObjId> = Vec::new();
 
         for &(value, mine) in &old.env {

@@ -312,6 +312,10 @@ impl State {
 
 /// Inserts or replaces in a vector sorted by key.
 pub fn put<K: Ord + Copy, V>(list: &mut Vec<(K, V)>, key: K, value: V) {
+    if list.last().is_none_or(|last| last.0 < key) {
+        list.push((key, value));
+        return;
+    }
     match list.binary_search_by(|entry| entry.0.cmp(&key)) {
         Ok(at) => list[at].1 = value,
         Err(at) => list.insert(at, (key, value)),

@@ -86,6 +86,9 @@ pub struct Terms {
     private: IdVec<TermId, bool>,
     index: FxHashMap<Term, TermId>,
     objects: IdVec<ObjId, Object>,
+    /// What lies behind each term, once somebody looked there.
+    derefs: IdVec<TermId, Option<ObjId>>,
+    /// All other objects.
     object_index: FxHashMap<Object, ObjId>,
 }
 
@@ -115,6 +118,11 @@ impl Terms {
         &self.terms[id]
     }
 
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
     pub fn object(&self, id: ObjId) -> &Object {
         &self.objects[id]
     }
@@ -138,7 +146,7 @@ impl Terms {
 
     /// May somebody ask where the value went: this function, or its callers?
     pub fn is_told(&self, id: TermId) -> bool {
-        self.is_held_by_name(id) || (self.as_int(id).is_none() && !self.is_private(id))
+        self.is_held_by_name(id) || !(self.is_private(id) || self.is_number(id))
     }
 
     /// Can the value be neither an address nor a descriptor, whatever it is?
@@ -154,7 +162,8 @@ impl Terms {
             Term::Bin(BinOp::Add, a, b) => self.is_number(a) && self.is_number(b),
             // The distance of two addresses.
             Term::Bin(BinOp::Sub, a, b) => is_address(b) || (self.is_number(a) && self.is_number(b)),
-            Term::Bin(op, ..) => !matches!(op, BinOp::And | BinOp::Or | BinOp::Xor),
+            Term::Bin(BinOp::And | BinOp::Or | BinOp::Xor, a, b) => self.is_number(a) && self.is_number(b),
+            Term::Bin(..) => true,
             Term::Cast(_, bits, a) => bits < 64 || self.is_number(a),
             Term::Ite(_, a, b) => self.is_number(a) && self.is_number(b),
             _ => false,
@@ -162,6 +171,12 @@ impl Terms {
     }
 
     pub fn intern_object(&mut self, object: Object) -> ObjId {
+        if let Object::Deref(ptr) = object {
+            return match self.derefs[ptr] {
+                Some(known) => known,
+                None => *self.derefs[ptr].insert(self.objects.push(object)),
+            };
+        }
         if let Some(&id) = self.object_index.get(&object) {
             return id;
         }
@@ -187,6 +202,7 @@ impl Terms {
         self.private.push(private);
         self.mentions.push(mentions);
         self.depths.push(depth);
+        self.derefs.push(None);
         self.index.insert(term, id);
         id
     }
@@ -390,7 +406,7 @@ impl Terms {
 
     /// The object behind a symbolic pointer, if anyone has looked there yet.
     pub fn known_deref(&self, ptr: TermId) -> Option<ObjId> {
-        self.object_index.get(&Object::Deref(ptr)).copied()
+        self.derefs[ptr]
     }
 
     /// Does the term contain `part`? Bounded, so that a huge term answers "yes".

@@ -1,6 +1,7 @@
-//! The whole program, bottom-up: every function once, callees before callers,
-//! functions that do not depend on each other in parallel.
+//! The whole program, bottom-up: every function once, callees before callers (`schedule`), or taken over from an
+//! earlier run.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
@@ -8,7 +9,6 @@ use caulk_ir::{
     ExternId, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId, ValueKind,
 };
 use caulk_models::{FamilyId, FunctionModel, Models};
-use rayon::prelude::*;
 
 use crate::asked::Question;
 use crate::callgraph::{self, CallGraph};
@@ -17,6 +17,7 @@ use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::Kept;
 use crate::noreturn;
+use crate::schedule::Schedule;
 use crate::slots::Targets;
 use crate::summary::{SiteFact, Summary};
 use crate::variadic;
@@ -210,75 +211,77 @@ fn run<'a>(
         .map(|(id, unit)| old.is_some_and(|old| Arc::ptr_eq(&old.knowledge.program.units[id], unit)))
         .collect();
     // A function whose summary came out as before stops the spread of an edit here.
-    let mut unchanged: IdVec<FuncId, bool> = IdVec::filled(count, false);
-    for level in &analysis.knowledge.graph.levels {
-        let done: Vec<Vec<(FuncId, Done)>> = level
-            .par_iter()
-            .map(|members| {
-                let reusable = old.filter(|old| {
-                    members.iter().all(|&id| {
-                        same_units[program.unit_of(id)]
-                            && analysis.knowledge.graph.callees[id] == old.knowledge.graph.callees[id]
-                            && analysis.knowledge.graph.callees[id]
-                                .iter()
-                                .all(|callee| members.contains(callee) || unchanged[*callee])
-                    })
-                });
-                if let Some(old) = reusable {
-                    for &id in members {
-                        if let Some(summary) = old.knowledge.summary(id) {
-                            analysis.knowledge.set_summary(id, summary);
-                        }
-                    }
-                    return members.iter().map(|&id| (id, Done::Old)).collect();
+    let unchanged: IdVec<FuncId, AtomicBool> = program.functions.ids().map(|_| AtomicBool::new(false)).collect();
+    let schedule = Schedule::of(program, &analysis.knowledge.graph, &analysis.knowledge.constant);
+    let done = schedule.run(|members| {
+        let knowledge = &analysis.knowledge;
+        let reusable = old.filter(|old| {
+            let same = |callee: &FuncId| members.contains(callee) || unchanged[*callee].load(Relaxed);
+            members.iter().all(|&id| {
+                let callees = &knowledge.graph.callees[id];
+                same_units[program.unit_of(id)]
+                    && *callees == old.knowledge.graph.callees[id]
+                    && callees.iter().all(same)
+            })
+        });
+        if let Some(old) = reusable {
+            for &id in members {
+                if let Some(summary) = old.knowledge.summary(id) {
+                    knowledge.set_summary(id, summary);
                 }
-                if let Some(found) = kept.as_ref().and_then(|kept| kept.find(&analysis.knowledge, members)) {
-                    for (id, analysed) in &found {
-                        analysis.knowledge.set_summary(*id, Arc::new(analysed.summary.clone()));
-                    }
-                    return found.into_iter().map(|(id, found)| (id, Done::Kept(found))).collect();
+                unchanged[id].store(true, Relaxed);
+            }
+            return members.iter().map(|&id| (id, Done::Old)).collect();
+        }
+        let made: Vec<(FuncId, Done)> = match kept.as_ref().and_then(|kept| kept.find(knowledge, members)) {
+            Some(found) => {
+                for (id, analysed) in &found {
+                    knowledge.set_summary(*id, Arc::new(analysed.summary.clone()));
                 }
-                let made = component(&analysis.knowledge, members, limits);
+                found.into_iter().map(|(id, found)| (id, Done::Kept(found))).collect()
+            }
+            None => {
+                let made = component(knowledge, members, limits);
                 if let Some(kept) = &kept {
-                    kept.keep(&analysis.knowledge, &made);
+                    kept.keep(knowledge, &made);
                 }
                 made.into_iter().map(|(id, made)| (id, Done::Made(made))).collect()
-            })
-            .collect();
-        for (id, done) in done.into_iter().flatten() {
-            let analysed = match done {
-                Done::Old => {
-                    unchanged[id] = true;
-                    if let Some(old) = old {
-                        analysis.sites[id] = old.sites[id].clone();
-                        analysis.releases[id] = old.releases[id].clone();
-                        analysis.incidents.extend(old.incidents.iter().filter(|one| one.function == id).cloned());
-                        analysis.suspicions.extend(old.suspicions.iter().filter(|one| one.function == id).cloned());
-                    }
-                    continue;
-                }
-                Done::Kept(analysed) => analysed,
-                Done::Made(analysed) => {
-                    analysis.analysed += 1;
-                    analysed
-                }
-            };
-            unchanged[id] =
-                old.is_some_and(|old| old.knowledge.summary(id).is_some_and(|summary| *summary == analysed.summary));
-            if analysed.degraded {
-                let function = program.function(id);
-                let place = format!("{}: {}", program.units[program.unit_of(id)].source, function.name);
-                analysis.gaps.push(Gap::new(
-                    GapKind::Limit,
-                    place,
-                    "too many paths; analysed without telling them apart",
-                ));
             }
-            analysis.incidents.extend(analysed.incidents);
-            analysis.suspicions.extend(analysed.suspicions);
-            analysis.sites[id] = analysed.sites;
-            analysis.releases[id] = analysed.releases;
+        };
+        for &id in members {
+            let same = old.is_some_and(|old| old.knowledge.summary(id) == knowledge.summary(id));
+            unchanged[id].store(same, Relaxed);
         }
+        made
+    });
+    drop(schedule);
+    for (id, done) in done.into_iter().flatten() {
+        let analysed = match done {
+            Done::Old => {
+                if let Some(old) = old {
+                    analysis.sites[id] = old.sites[id].clone();
+                    analysis.releases[id] = old.releases[id].clone();
+                    analysis.incidents.extend_from_slice(of_function(&old.incidents, id, |one| one.function));
+                    analysis.suspicions.extend_from_slice(of_function(&old.suspicions, id, |one| one.function));
+                }
+                continue;
+            }
+            Done::Kept(analysed) => analysed,
+            Done::Made(analysed) => {
+                analysis.analysed += 1;
+                analysed
+            }
+        };
+        if analysed.degraded {
+            let function = program.function(id);
+            let place = format!("{}: {}", program.units[program.unit_of(id)].source, function.name);
+            let what = "too many paths; analysed without telling them apart";
+            analysis.gaps.push(Gap::new(GapKind::Limit, place, what));
+        }
+        analysis.incidents.extend(analysed.incidents);
+        analysis.suspicions.extend(analysed.suspicions);
+        analysis.sites[id] = analysed.sites;
+        analysis.releases[id] = analysed.releases;
     }
     analysis
         .incidents
@@ -289,6 +292,13 @@ fn run<'a>(
         kept.write();
     }
     analysis
+}
+
+/// The entries of one function, in a list that is sorted by function.
+fn of_function<T>(all: &[T], id: FuncId, function: impl Fn(&T) -> FuncId) -> &[T] {
+    let from = all.partition_point(|one| function(one) < id);
+    let len = all[from..].partition_point(|one| function(one) == id);
+    &all[from..from + len]
 }
 
 /// A function of a recursion while it is worked out.

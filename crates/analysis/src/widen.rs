@@ -159,6 +159,8 @@ impl Engine<'_> {
         }
         let engine = &*self;
         state.objs.retain(|(obj, _)| !stale_object(engine, *obj));
+        state.epochs.retain(|(obj, _)| !stale_object(engine, *obj));
+        state.moved.retain(|(from, _)| !stale_object(engine, *from));
         state.facts.retain(|id| !engine.is_stale(head, id));
         for (own, range) in floors {
             state.facts.narrow(own, &range);

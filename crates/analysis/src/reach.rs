@@ -1,0 +1,80 @@
+//! What can be reached from a value through memory.
+
+use caulk_base::Id;
+
+use crate::engine::Engine;
+use crate::object::{ObjId, Object};
+use crate::state::State;
+use crate::term::{Term, TermId};
+
+/// A set of objects, a bit for each that the function has.
+pub(crate) struct Objects {
+    bits: Vec<u64>,
+}
+
+impl Objects {
+    fn none(count: usize) -> Self {
+        Self { bits: vec![0; count.div_ceil(64)] }
+    }
+
+    /// `false`: it was there already.
+    fn insert(&mut self, obj: ObjId) -> bool {
+        let (word, bit) = (obj.index() / 64, 1 << (obj.index() % 64));
+        let is_new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        is_new
+    }
+
+    pub fn contains(&self, obj: ObjId) -> bool {
+        self.bits.get(obj.index() / 64).is_some_and(|word| word & (1 << (obj.index() % 64)) != 0)
+    }
+
+    /// In the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = ObjId> {
+        self.bits.iter().enumerate().flat_map(|(at, &word)| {
+            let ones = std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
+            let ones = ones.take_while(|&left| left != 0);
+            ones.map(move |left| ObjId::new(at * 64 + left.trailing_zeros() as usize))
+        })
+    }
+}
+
+impl Engine<'_> {
+    /// All objects that can be reached from the terms through memory, themselves included.
+    pub(crate) fn reachable(&self, state: &State, roots: impl IntoIterator<Item = TermId>) -> Objects {
+        let mut seen = Objects::none(self.terms.objects());
+        let mut open: Vec<ObjId> = Vec::new();
+        for term in roots {
+            self.add_reached(term, &mut seen, &mut open);
+        }
+        while let Some(obj) = open.pop() {
+            for (_, cell) in state.cells_of(obj) {
+                self.add_reached(cell.term, &mut seen, &mut open);
+            }
+            for term in state.weak_of(obj) {
+                self.add_reached(term, &mut seen, &mut open);
+            }
+            if let Object::Deref(base) = *self.terms.object(obj) {
+                self.add_reached(base, &mut seen, &mut open);
+            }
+        }
+        seen
+    }
+
+    fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut Vec<ObjId>) {
+        let pointee = match *self.terms.get(term) {
+            Term::Int(_) => return,
+            Term::Addr { obj, .. } => Some(obj),
+            Term::Elem { base, .. } => match *self.terms.get(base) {
+                Term::Addr { obj, .. } => Some(obj),
+                _ => self.terms.known_deref(base),
+            },
+            _ => self.terms.known_deref(term),
+        };
+        for &obj in self.terms.mentions(term).iter().chain(&pointee) {
+            if seen.insert(obj) {
+                open.push(obj);
+            }
+        }
+    }
+}
