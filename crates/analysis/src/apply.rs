@@ -268,9 +268,16 @@ impl Engine<'_> {
         if let Some(term) = result
             && self.terms.as_int(term).is_none()
         {
-            // A number that is worked out is none of the codes by which other outcomes tell that they failed.
-            for code in translation.summary.failure_codes() {
-                if !state.facts.narrow(term, &Range::except(code)) {
+            // A number that is worked out is none of the codes by which other outcomes tell that they failed; where
+            // something comes with it, and never with a code, the caller takes it for a number beyond all of them.
+            let hands_out = |outcome: &Outcome| outcome.hands_out(translation.summary);
+            let beyond = self.terms.mentions(term).is_empty()
+                && state.facts.range(&self.terms, term).hi >= 0
+                && hands_out(outcome)
+                && !translation.summary.failures().any(|(_, failed)| hands_out(failed));
+            for (code, _) in translation.summary.failures() {
+                let other = if beyond { Range::between(0, i64::MAX) } else { Range::except(code) };
+                if !state.facts.narrow(term, &other) {
                     return None;
                 }
             }

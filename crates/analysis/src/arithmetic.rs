@@ -63,6 +63,14 @@ impl Terms {
         {
             return self.int(value);
         }
+        // `(c ? 8 : 0) & 64`
+        if let (Term::Ite(cond, x, y), Some(k)) = (self.get(a).clone(), self.as_int(b))
+            && let (Some(x), Some(y)) = (self.as_int(x), self.as_int(y))
+            && let (Some(x), Some(y)) = (fold_bin(op, x, k), fold_bin(op, y, k))
+        {
+            let (x, y) = (self.int(x), self.int(y));
+            return self.ite(cond, x, y);
+        }
         match op {
             BinOp::Add => match (self.as_int(a), self.as_int(b)) {
                 (_, Some(k)) => return self.add_const(a, k),

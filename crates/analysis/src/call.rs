@@ -49,7 +49,7 @@ impl Engine<'_> {
                 if self.never_returns(pointer) {
                     return Vec::new();
                 }
-                let Some(Targets { functions, library }) = self.targets(pointer, id) else {
+                let Some(Targets { functions, library, guessed }) = self.targets(pointer, id) else {
                     return self.unknown(state, id, inst, call, &args, None, None);
                 };
                 let mut states = Vec::new();
@@ -65,6 +65,10 @@ impl Engine<'_> {
                 for (obj, known) in states.iter_mut().flat_map(|state| &mut state.objs) {
                     let made = matches!(self.terms.object(*obj), Object::Heap { site, .. } if *site == id);
                     known.chosen |= made && !certain;
+                    // Somebody else's function may hand out what is not ours.
+                    if made && guessed {
+                        known.give_away();
+                    }
                 }
                 states
             }
@@ -102,13 +106,13 @@ impl Engine<'_> {
     /// The functions a pointer may mean here; `None`: too many, or nobody knows.
     fn targets(&mut self, pointer: TermId, id: InstId) -> Option<Targets> {
         if let Term::Func(one) = *self.terms.get(pointer) {
-            return self.knowledge.is_earlier(one).then(|| Targets { functions: vec![one], library: vec![] });
+            return self.knowledge.is_earlier(one).then(|| Targets { functions: vec![one], ..Targets::default() });
         }
         if let Term::Addr { obj, off: 0 } = *self.terms.get(pointer)
             && let Object::External(external) = *self.terms.object(obj)
         {
             let modelled = self.knowledge.model(external).is_some();
-            return modelled.then(|| Targets { functions: vec![], library: vec![external] });
+            return modelled.then(|| Targets { library: vec![external], ..Targets::default() });
         }
         self.knowledge.indirect(id).cloned()
     }

@@ -108,8 +108,29 @@ impl Facts {
         }
         joined.sort_unstable();
         joined.dedup();
-        joined.truncate(MAX_CLAUSES);
+        // Of one value: below or above, as in the `else` of `if (0 <= i && i < n)`.
+        let mut opposite = if new { self.opposites(other) } else { Vec::new() };
+        opposite.retain(|clause| joined.binary_search(clause).is_err());
+        opposite.truncate(MAX_CLAUSES);
+        joined.truncate(MAX_CLAUSES - opposite.len());
+        joined.append(&mut opposite);
+        joined.sort_unstable();
         joined
+    }
+
+    /// Values that lie on one side of a gap here and on the other side there.
+    fn opposites(&self, other: &Facts) -> Vec<Clause> {
+        let mut found = Vec::new();
+        for (term, range) in &self.ranges {
+            if let Ok(at) = other.ranges.binary_search_by_key(term, |entry| entry.0)
+                && range.is_opposite(&other.ranges[at].1)
+            {
+                let (mine, theirs) = (range.clone(), other.ranges[at].1.clone());
+                let (low, high) = if mine <= theirs { (mine, theirs) } else { (theirs, mine) };
+                found.push(Clause(Literal { term: *term, range: low }, Literal { term: *term, range: high }));
+            }
+        }
+        found
     }
 
     /// Conditions of inputs that this path knows and the other does not.

@@ -330,7 +330,7 @@ impl Engine<'_> {
 
     /// The nearer the limit, the fewer states are kept apart: better a little less of everything than nothing at the end.
     fn pressure(&self) -> u32 {
-        (4 * self.work / self.limits.work.max(1)).min(3) as u32
+        (4 * self.work / self.limits.work.max(1)).clamp(1, 3) as u32 - 1
     }
 
     pub(crate) fn fine_states(&self) -> usize {

@@ -363,9 +363,10 @@ impl Engine<'_> {
         self.terms.cmp(op, a, b)
     }
 
-    /// The object whose address the term is, if it is a local or an allocated one.
+    /// The object into which the term points, if it is a local or an allocated one.
     fn block_of(&self, term: TermId) -> Option<ObjId> {
         match *self.terms.get(term) {
+            Term::Elem { base, .. } => self.block_of(base),
             Term::Addr { obj, .. }
                 if matches!(self.terms.object(obj), Object::Heap { older: false, .. } | Object::Stack(_)) =>
             {

@@ -60,6 +60,12 @@ impl Range {
         value < self.lo || value > self.hi || self.not.contains(&value)
     }
 
+    /// Does one reach down and the other up without limit, with a gap between them?
+    pub fn is_opposite(&self, other: &Range) -> bool {
+        let below = |a: &Range, b: &Range| a.lo == i64::MIN && b.hi == i64::MAX && a.hi < b.lo;
+        below(self, other) || below(other, self)
+    }
+
     pub(crate) fn is_disjoint(&self, other: &Range) -> bool {
         let mut both = self.clone();
         both.meet(other);
@@ -181,9 +187,20 @@ impl Facts {
                     range.meet(&Range::point(i64::from(truth)));
                 }
             }
-            Term::Bin(BinOp::Add, a, k) => {
-                if let Some(k) = terms.as_int(k) {
-                    range.meet(&self.range_within(terms, a, depth - 1).shifted(k));
+            Term::Bin(BinOp::Add, a, b) => {
+                let part = self.range_within(terms, a, depth - 1);
+                if let Some(k) = terms.as_int(b) {
+                    range.meet(&part.shifted(k));
+                } else if part.lo >= 0 {
+                    let other = self.range_within(terms, b, depth - 1);
+                    if other.lo >= 0 {
+                        range.meet(&Range::between(part.lo.saturating_add(other.lo), i64::MAX));
+                    }
+                }
+            }
+            Term::Bin(BinOp::URem, _, k) => {
+                if let Some(k) = terms.as_int(k).filter(|k| *k > 0) {
+                    range.meet(&Range::between(0, k - 1));
                 }
             }
             Term::Bin(BinOp::And, a, b) => {
@@ -308,6 +325,11 @@ impl Facts {
                         self.narrow(b, &Range::between(i64::MIN, ra.hi))
                             && self.narrow(a, &Range::between(rb.lo, i64::MAX))
                     }
+                    // Without signs nothing is less than 0.
+                    CmpOp::Ult => self.narrow(b, &Range::except(0)),
+                    CmpOp::Ugt => self.narrow(a, &Range::except(0)),
+                    CmpOp::Ule if ra.excludes(0) => self.narrow(b, &Range::except(0)),
+                    CmpOp::Uge if rb.excludes(0) => self.narrow(a, &Range::except(0)),
                     CmpOp::Ne => {
                         let mut ok = true;
                         if let Some(k) = rb.constant() {

@@ -381,9 +381,13 @@ impl Engine<'_> {
                     self.copy(state, to, from, None, id);
                 }
             }
-            Effect::Writes { arg } => {
+            Effect::Writes { arg, nonzero } => {
                 if let Some(&ptr) = args.get(*arg as usize) {
                     self.scribble(state, ptr, id);
+                    if *nonzero {
+                        let written = self.load_from(state, ptr, caulk_ir::Ty::Int(64), id);
+                        state.facts.narrow(written, &Range::except(0));
+                    }
                 }
             }
             Effect::WritesRest { from } => {

@@ -12,6 +12,7 @@
 //! # Known imprecision
 //! - Different structs of one name and size are mixed.
 //! - A struct that is written as one type and read as another does not agree with itself.
+//! - A function that is called with a number for an address is not found.
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{
@@ -33,6 +34,8 @@ pub struct Targets {
     pub functions: Vec<FuncId>,
     /// Functions of a library.
     pub library: Vec<ExternId>,
+    /// None of them was put there by name: they are what else there is with such a signature.
+    pub guessed: bool,
 }
 
 /// Where the addresses of functions were seen.
@@ -120,6 +123,13 @@ impl<'p> Slots<'p> {
                     } else if let (Some(key), ValueKind::Param(index)) = (key, stored.kind) {
                         self.given.entry(key).or_default().insert((id, index));
                     } else if !matches!(stored.kind, ValueKind::Null | ValueKind::Zero) {
+                        // `ops->free = given ? given : free_default`
+                        for choice in choices(function, *value) {
+                            let all = functions_of(program, unit, function, choice);
+                            if !all.is_empty() {
+                                self.put(key, offset_of(function, *ptr), all);
+                            }
+                        }
                         self.open.extend(key);
                     }
                     // The address of the place itself may be stored, too.
@@ -200,7 +210,7 @@ impl<'p> Slots<'p> {
     ) -> Option<Targets> {
         let direct = functions_of(program, unit, function, value);
         if !direct.is_empty() {
-            return Some(Targets { functions: direct.to_vec(), library: Vec::new() });
+            return Some(Targets { functions: direct.to_vec(), ..Targets::default() });
         }
         let types: Vec<Ty> = args.iter().map(|&arg| function.values[arg].ty).collect();
         let fitting = |all: &FxHashSet<FuncId>| -> Vec<FuncId> {
@@ -214,6 +224,7 @@ impl<'p> Slots<'p> {
             _ => None,
         };
         let mut library: Vec<ExternId> = Vec::new();
+        let mut guessed = from.is_none();
         let mut found = match from {
             Some(ptr) => {
                 let key = member_of(program, unit, function, ptr);
@@ -224,6 +235,7 @@ impl<'p> Slots<'p> {
                 let is_known = given.is_some() && !(found.is_empty() && library.is_empty());
                 let has_given = key.is_some_and(|key| self.given.contains_key(&key));
                 found.extend(given.into_iter().flatten().filter(|id| fits(program.function(*id), &types, result)));
+                guessed = found.is_empty() && library.is_empty();
                 if key.is_some_and(|key| self.open.contains(&key)) || (has_given && !is_known) {
                     // Whatever is handed around can be there; of a library, what somebody puts there by name.
                     if library.is_empty() && self.loose_foreign.contains(&args.len()) {
@@ -243,7 +255,7 @@ impl<'p> Slots<'p> {
         library.sort_unstable();
         library.dedup();
         let count = found.len() + library.len();
-        (1..=MAX_TARGETS).contains(&count).then_some(Targets { functions: found, library })
+        (1..=MAX_TARGETS).contains(&count).then_some(Targets { functions: found, library, guessed })
     }
 
     /// Loads of a function that read null for sure.
@@ -305,6 +317,16 @@ fn functions_of<'p>(program: &'p Program, unit: UnitId, function: &Function, val
         return all;
     }
     &[]
+}
+
+/// The values among which a value is chosen.
+fn choices(function: &Function, value: ValueId) -> Vec<ValueId> {
+    let ValueKind::Inst(inst) = function.values[value].kind else { return Vec::new() };
+    match &function.insts[inst].op {
+        Op::Phi { incoming } => incoming.iter().map(|entry| entry.1).collect(),
+        Op::Select { a, b, .. } => vec![*a, *b],
+        _ => Vec::new(),
+    }
 }
 
 /// The member whose address a value is.

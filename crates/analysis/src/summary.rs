@@ -79,6 +79,17 @@ pub struct Outcome {
     pub objs: Vec<(ObjId, ObjState)>,
 }
 
+impl Outcome {
+    /// Does the caller get something that was made on the way?
+    pub fn hands_out(&self, summary: &Summary) -> bool {
+        self.objs.iter().any(|(obj, known)| {
+            matches!(summary.objects[obj.index()], Object::Heap { .. })
+                && known.status.may(Status::LIVE)
+                && !known.is_given_away()
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     pub obj: ObjId,
@@ -107,10 +118,10 @@ impl Summary {
         Summary { calls_unknown: true, degraded: true, cut: true, ..Summary::default() }
     }
 
-    /// Negative constants that outcomes return.
-    pub fn failure_codes(&self) -> impl Iterator<Item = i64> + '_ {
+    /// Outcomes that return a negative constant, with it.
+    pub fn failures(&self) -> impl Iterator<Item = (i64, &Outcome)> {
         self.outcomes.iter().filter_map(|outcome| match self.terms.get(outcome.result?.index())? {
-            Term::Int(code) if *code < 0 => Some(*code),
+            Term::Int(code) if *code < 0 => Some((*code, outcome)),
             _ => None,
         })
     }

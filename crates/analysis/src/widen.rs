@@ -174,9 +174,9 @@ impl Engine<'_> {
             return None;
         }
         let known = state.facts.range(&self.terms, term);
-        // A bound that moves down would do so in every round.
+        // A bound that moves down would do so in every round; one that moves up is held by what is known at the head.
         let before = state.facts.range(&self.terms, own).lo;
-        let lo = if known.lo >= before { before } else { i64::MIN };
+        let lo = if known.lo >= before { known.lo } else { i64::MIN };
         let mut range = Range::between(lo, i64::MAX);
         if known.excludes(0) && lo <= 0 {
             range = Range { not: Range::except(0).not, ..range };

@@ -96,7 +96,9 @@ impl Models {
             Effect::Points { place, into } => format!("lets {} point into {}", say(place), say(into)),
             Effect::Clears { place } => format!("sets {} to null", say(place)),
             Effect::Copies { from, to } => format!("copies what argument {from} points to into argument {to}"),
-            Effect::Writes { arg } => format!("writes through argument {arg}"),
+            Effect::Writes { arg, nonzero } => {
+                format!("writes {}through argument {arg}", if *nonzero { "a number that is not 0 " } else { "" })
+            }
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),
             Effect::Calls { function, data } => format!("calls argument {function}{}", with(*data)),
             Effect::Registers { function, data } => format!("keeps argument {function} to call later{}", with(*data)),

@@ -31,7 +31,7 @@
 //! | `points` | PLACE `into` PLACE: an alias into the same block |
 //! | `clears` | PLACE: null afterwards |
 //! | `copies` | N `into` N: bytes and the pointers among them |
-//! | `writes` | N, or `N..` for all from there: unknown data comes in |
+//! | `writes` | N, or `N..` for all from there: unknown data comes in; N`, not 0`: a number |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
 //! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
@@ -311,6 +311,7 @@ impl Reader<'_> {
         let allowed: &[&str] = match key {
             "releases" => &["not null"],
             "reallocates" => &["frees on failure"],
+            "writes" => &["not 0"],
             _ => &[],
         };
         if !remark.is_empty() && !allowed.contains(&remark) {
@@ -357,7 +358,7 @@ impl Reader<'_> {
                     *words = Words::new(first);
                     Effect::WritesRest { from: words.argument()? }
                 }
-                None => Effect::Writes { arg: words.argument()? },
+                None => Effect::Writes { arg: words.argument()?, nonzero: !remark.is_empty() },
             },
             "calls" | "registers" => {
                 let function = words.argument()?;

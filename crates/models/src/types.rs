@@ -90,8 +90,8 @@ pub enum Effect {
     /// Bytes, and with them pointers, are copied from what `from` points to into what `to` points to (`memcpy`).
     Copies { from: u32, to: u32 },
     /// Writes unknown data through the argument (`fread`, `scanf`): the numbers in there are no longer known.
-    /// Pointers that were in there may be there still: nothing is lost by this.
-    Writes { arg: u32 },
+    /// Pointers that were in there may be there still: nothing is lost by this. `nonzero`: a number that is not 0.
+    Writes { arg: u32, nonzero: bool },
     /// The same for every argument from this one on (`sscanf`).
     WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.

@@ -21,7 +21,7 @@ fn memory() {
     contract("asprintf: allocates memory at *argument 0; -1 on failure");
     contract("__strdup: allocates memory; 0 or null on failure");
     contract(
-        "getline: exchanges memory at *argument 0 in place; writes through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; -1 on failure",
+        "getline: exchanges memory at *argument 0 in place; writes a number that is not 0 through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; -1 on failure",
     );
     contract(
         "realpath: if argument 1 is null, allocates memory; writes through argument 1; returns argument 1; \

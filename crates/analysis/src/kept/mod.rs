@@ -193,6 +193,7 @@ impl<'a> Kept<'a> {
                 None => yes_or_no(false),
                 Some(targets) => {
                     let mut out = Hasher::new();
+                    out.raw(&[u8::from(targets.guessed)]);
                     targets.functions.iter().for_each(|&id| _ = out.raw(&self.ids.functions[id].0));
                     targets.library.iter().for_each(|&id| _ = out.field(&knowledge.program.externs[id]));
                     out.finish()
