@@ -36,6 +36,8 @@ pub enum Question {
     Earlier(FuncId),
     /// May the function keep one of its variable arguments?
     Variadic(FuncId),
+    /// Is the global nothing but an argument that the function passes?
+    Passing(GlobalId),
     /// Is what the load reads null for sure?
     Null(InstId),
     /// What the call through a pointer may mean.
@@ -97,6 +99,11 @@ impl<'a> Asked<'a> {
     pub fn keeps_variadic(&self, id: FuncId) -> bool {
         self.note(Question::Variadic(id));
         self.knowledge.keeps_variadic(id)
+    }
+
+    pub fn only_passes(&self, id: GlobalId) -> bool {
+        self.note(Question::Passing(id));
+        self.knowledge.only_passes(id, self.by)
     }
 
     pub fn reads_null(&self, inst: InstId) -> bool {

@@ -424,7 +424,8 @@ impl Engine<'_> {
         }
         let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
             Object::Stack(_) => result.is_none(),
-            Object::Global(_) | Object::External(_) | Object::Code(_) => true,
+            Object::Global(global) => result.is_none() || !engine.knowledge.only_passes(*global),
+            Object::External(_) | Object::Code(_) => true,
             Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
             Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
         };

@@ -37,6 +37,7 @@ mod merge;
 mod modelled;
 mod noreturn;
 mod object;
+mod passing;
 mod place;
 mod reach;
 mod replay;

@@ -385,7 +385,9 @@ impl Engine<'_> {
                 if let Some(&ptr) = args.get(*arg as usize) {
                     self.scribble(state, ptr, id);
                     if *nonzero {
+                        // A cell of its own, so that callers hear of it.
                         let written = self.load_from(state, ptr, caulk_ir::Ty::Int(64), id);
+                        self.set_cell(state, ptr, written, 8, id);
                         state.facts.narrow(written, &Range::except(0));
                     }
                 }

@@ -17,6 +17,7 @@ use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::Kept;
 use crate::noreturn;
+use crate::passing;
 use crate::schedule::Schedule;
 use crate::slots::Targets;
 use crate::summary::{SiteFact, Summary};
@@ -39,6 +40,8 @@ pub struct Knowledge<'a> {
     constant: IdVec<GlobalId, bool>,
     /// Functions that may keep one of their variable arguments.
     variadic: IdVec<FuncId, bool>,
+    /// Globals that are nothing but an argument, and who passes it.
+    passing: FxHashMap<GlobalId, FuncId>,
     externs: IdVec<ExternId, Option<&'a FunctionModel>>,
     summaries: IdVec<FuncId, RwLock<Option<Arc<Summary>>>>,
 }
@@ -48,12 +51,14 @@ impl<'a> Knowledge<'a> {
         let externs: IdVec<ExternId, Option<&'a FunctionModel>> =
             program.externs.iter().map(|name| models.get(name)).collect();
         let never = noreturn::find(program, |id| externs[id].is_some_and(|model| model.returns.never));
+        let graph = callgraph::build(program, &never);
         Self {
             program,
             models,
             constant: constants(program),
             memory: models.family("memory").unwrap_or(FamilyId(0)),
-            graph: callgraph::build(program, &never),
+            passing: passing::find(program, &graph),
+            graph,
             never,
             variadic: variadic::find(program, |id| externs[id].is_some()),
             externs,
@@ -64,6 +69,11 @@ impl<'a> Knowledge<'a> {
     /// Does the global keep its initial contents?
     pub fn is_constant(&self, id: GlobalId) -> bool {
         self.constant[id]
+    }
+
+    /// Is the global read by nobody once this function has returned, until it is set again?
+    pub fn only_passes(&self, id: GlobalId, by: FuncId) -> bool {
+        self.passing.get(&id) == Some(&by)
     }
 
     pub fn model(&self, id: ExternId) -> Option<&'a FunctionModel> {

@@ -43,6 +43,7 @@ enum Asked {
     Never(u32),
     Earlier(u32),
     Variadic(u32),
+    Passing(u32),
     Null(u32),
     Indirect(u32),
 }
@@ -276,6 +277,7 @@ fn stored(question: Question, names: &mut Names<'_>) -> Asked {
         Question::Never(id) => Asked::Never(names.place(ids.functions[id])),
         Question::Earlier(id) => Asked::Earlier(names.place(ids.functions[id])),
         Question::Variadic(id) => Asked::Variadic(names.place(ids.functions[id])),
+        Question::Passing(id) => Asked::Passing(names.place(ids.globals[id])),
         Question::Null(inst) => Asked::Null(inst.0),
         Question::Indirect(inst) => Asked::Indirect(inst.0),
     }
@@ -297,6 +299,7 @@ fn asked_again(question: Asked, meanings: &Meanings) -> Option<Question> {
         Asked::Never(at) => Question::Never(function(at)?),
         Asked::Earlier(at) => Question::Earlier(function(at)?),
         Asked::Variadic(at) => Question::Variadic(function(at)?),
+        Asked::Passing(at) => Question::Passing(global(at)?),
         Asked::Null(inst) => Question::Null(InstId::new(inst as usize)),
         Asked::Indirect(inst) => Question::Indirect(InstId::new(inst as usize)),
     })
