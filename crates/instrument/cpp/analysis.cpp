@@ -1,10 +1,12 @@
 // What functions do with blocks they get, and which blocks they make: over all modules of a program.
 #include "guard.h"
 
+#include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/CallPromotionUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 namespace caulk {
@@ -13,9 +15,13 @@ namespace caulk {
 constexpr size_t maxReturned = 3;
 
 void Analysis::prepare() {
-  for (auto &module : modules)
+  for (auto &module : modules) {
     for (GlobalAlias &alias : module->aliases())
       defined.insert(alias.getName());
+    for (GlobalVariable &variable : module->globals())
+      if (variable.hasInitializer() && !variable.hasLocalLinkage())
+        variables.try_emplace(variable.getName(), &variable);
+  }
   for (auto &module : modules)
     for (Function &function : *module) {
       if (function.isDeclaration())
@@ -40,6 +46,43 @@ void Analysis::prepare() {
       if (!known)
         known = &function;
     }
+  promote();
+}
+
+/// What a call through a variable of the program's calls as long as nobody sets the variable.
+Function *Analysis::initially(const CallBase &call) const {
+  auto *load = call.isIndirectCall() ? dyn_cast<LoadInst>(call.getCalledOperand()) : nullptr;
+  if (!load)
+    return nullptr;
+  const DataLayout &sizes = call.getModule()->getDataLayout();
+  int64_t offset = 0;
+  auto *named = dyn_cast<GlobalVariable>(GetPointerBaseWithConstantOffset(load->getPointerOperand(), offset, sizes));
+  GlobalVariable *variable = named && !named->hasInitializer() ? variables.lookup(named->getName()) : named;
+  if (!variable || !variable->hasInitializer() || offset < 0)
+    return nullptr;
+  APInt at(sizes.getIndexTypeSizeInBits(variable->getType()), uint64_t(offset));
+  return dyn_cast_or_null<Function>(ConstantFoldLoadFromConst(variable->getInitializer(), load->getType(), at, sizes));
+}
+
+/// `allocator.make(n)` becomes `allocator.make == malloc ? malloc(n) : allocator.make(n)`: who sets another allocator gets
+/// it, and with the one that is there at first, blocks are followed.
+void Analysis::promote() {
+  for (auto &module : modules) {
+    std::vector<std::pair<CallBase *, Function *>> found;
+    for (Function &function : *module)
+      for (Instruction &instruction : instructions(function))
+        if (auto *call = dyn_cast<CallInst>(&instruction); call && !call->isMustTailCall())
+          if (Function *first = initially(*call); first && first->isDeclaration() && !defined.contains(first->getName()))
+            if (auto known = models.find(first->getName());
+                known != models.end() && (known->second.family >= 0 || !known->second.releases.empty()))
+              found.push_back({call, first});
+    for (auto [call, first] : found) {
+      FunctionCallee here = module->getOrInsertFunction(first->getName(), first->getFunctionType());
+      auto *target = dyn_cast<Function>(here.getCallee());
+      if (target && isLegalToPromote(*call, target))
+        promoteCallWithIfThenElse(*call, target, nullptr);
+    }
+  }
 }
 
 Function *Analysis::callee(const CallBase &call) const {
@@ -64,7 +107,7 @@ const Model *Analysis::model(const CallBase &call) const {
 }
 
 bool Analysis::canClone(const Function &function) const {
-  if (function.isVarArg() || function.hasFnAttribute(Attribute::Naked) || function.hasPersonalityFn() ||
+  if (function.hasFnAttribute(Attribute::Naked) || function.hasPersonalityFn() ||
       function.hasFnAttribute(Attribute::PresplitCoroutine))
     return false;
   // A table of labels leads into the original only.
@@ -78,9 +121,15 @@ bool Analysis::freshRaw(const Value &value) const {
          !known->moves && call->getType()->isPointerTy();
 }
 
+/// A local variable, or a block that was just made: nobody else knows it until it is given away.
+Value *Analysis::privateMemory(Value *address) const {
+  Value *object = getUnderlyingObject(address, 0);
+  return isa<AllocaInst>(object) || freshRaw(*object) ? object : nullptr;
+}
+
 std::vector<Root> Analysis::rootsOf(CallBase &call) {
   std::vector<Root> roots;
-  if (call.getFunction()->callsFunctionThatReturnsTwice() || call.isMustTailCall() || isa<CallBrInst>(call))
+  if (call.getFunction()->callsFunctionThatReturnsTwice() || call.isMustTailCall() || call.isTerminator())
     return roots;
   Root root;
   root.call = &call;
@@ -92,7 +141,11 @@ std::vector<Root> Analysis::rootsOf(CallBase &call) {
       root.deep = made[i].deep;
       root.holder = made[i].holder;
       root.nested = made[i].nested;
-      roots.push_back(root);
+      root.outArgument = made[i].leaves;
+      root.at = made[i].at;
+      root.byResult = made[i].byResult;
+      if (root.outArgument < 0 || privateMemory(call.getArgOperand(unsigned(root.outArgument))))
+        roots.push_back(root);
     }
     return roots;
   }
@@ -121,7 +174,7 @@ const std::vector<Root> &Analysis::returned(Function &function) {
   if (auto known = returnedBlocks.find(&function); known != returnedBlocks.end())
     return known->second;
   // Recursion: what is not known yet is not guarded.
-  if (!canClone(function) || function.getReturnType()->isVoidTy() || !returnedPending.insert(&function).second)
+  if (!canClone(function) || !returnedPending.insert(&function).second)
     return none;
   std::vector<Root> made;
   for (Instruction &instruction : instructions(function)) {
@@ -130,11 +183,21 @@ const std::vector<Root> &Analysis::returned(Function &function) {
       continue;
     for (Root &root : rootsOf(*call)) {
       Flow flow = flowOf(root);
+      root.leaves = -1;
+      if (!flow.refused && flow.returns.empty())
+        for (const Take &take : flow.takes)
+          if (auto *store = dyn_cast<StoreInst>(take.at); store && root.leaves < 0)
+            if (auto *into = dyn_cast<Argument>(getUnderlyingObject(store->getPointerOperand(), 0)))
+              root.leaves = int(into->getArgNo());
+      if (root.leaves >= 0)
+        flow = flowOf(root, root.leaves);
       if (flow.refused || flow.returns.empty())
         continue;
+      root.at = flow.leasedAt;
+      root.byResult = any_of(flow.returns, [&](ReturnInst *result) { return flow.values.count(result->getReturnValue()); });
       root.holder = flow.returnsHolder();
-      root.deep = root.holder ? flow.deep : Depth::None;
-      root.nested = root.holder ? flow.nested : Nested::None;
+      root.deep = root.holder || flow.leased ? flow.deep : Depth::None;
+      root.nested = root.holder || flow.leased ? flow.nested : Nested::None;
       made.push_back(root);
     }
   }

@@ -84,6 +84,9 @@ void Emitter::run() {
   variant.made->removeFnAttr(Attribute::Memory);
   variant.made->removeFnAttr(Attribute::NoFree);
   variant.made->removeFnAttr(Attribute::NoSync);
+  // The owner is another way to what is returned.
+  if (variant.key.results)
+    variant.made->removeRetAttr(Attribute::NoAlias);
 }
 
 void Emitter::makeOwners() {
@@ -273,7 +276,9 @@ GlobalVariable *Emitter::site(int id) {
 void Emitter::handOver(CallBase *call, const Handover &handover) {
   VariantKey key;
   key.function = analysis.callee(*call);
-  std::vector<Value *> arguments(call->arg_begin(), call->arg_end());
+  // What is added comes before further arguments.
+  auto fixed = call->arg_begin() + key.function->arg_size();
+  std::vector<Value *> arguments(call->arg_begin(), fixed);
   for (auto &[argument, reach, cell] : handover.lends) {
     key.lends.push_back({argument, reach});
     arguments.push_back(owners[cell]);
@@ -294,6 +299,14 @@ void Emitter::handOver(CallBase *call, const Handover &handover) {
       arguments.push_back(into);
     }
   }
+  AttributeList attributes = call->getAttributes();
+  SmallVector<AttributeSet> ofArguments;
+  for (unsigned i = 0; i < call->arg_size(); i++) {
+    if (i == key.function->arg_size())
+      ofArguments.resize(arguments.size());
+    ofArguments.push_back(attributes.getParamAttrs(i));
+  }
+  arguments.insert(arguments.end(), fixed, call->arg_end());
   Function *callee = callees(key);
   Module *module = variant.made->getParent();
   FunctionCallee target = callee;
@@ -307,9 +320,10 @@ void Emitter::handOver(CallBase *call, const Handover &handover) {
   made->setCallingConv(call->getCallingConv());
   made->copyMetadata(*call);
   made->setDebugLoc(call->getDebugLoc());
-  AttributeList attributes = call->getAttributes();
+  attributes = AttributeList::get(call->getContext(), attributes.getFnAttrs(), attributes.getRetAttrs(), ofArguments);
   made->setAttributes(attributes.removeFnAttribute(call->getContext(), Attribute::Memory)
-                          .removeFnAttribute(call->getContext(), Attribute::NoFree));
+                          .removeFnAttribute(call->getContext(), Attribute::NoFree)
+                          .removeRetAttribute(call->getContext(), Attribute::NoAlias));
   made->takeName(call);
   call->replaceAllUsesWith(made);
   call->eraseFromParent();

@@ -14,6 +14,7 @@
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Operator.h"
 
@@ -47,8 +48,10 @@ public:
   FlowBuilder(Analysis &analysis, Function &function)
       : analysis(analysis), function(function), layout(function.getParent()->getDataLayout()) {}
 
-  Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, Nested nested, const Root *from) {
+  Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, Nested nested, const Root *from,
+             Argument *lent = nullptr) {
     root = from;
+    leased = lent;
     for (;;) {
       flow = Flow();
       flow.deep = deep;
@@ -57,11 +60,13 @@ public:
       flow.nested = nested;
       for (auto [value, flags] : seeds) {
         add(value, flags);
-        if (isa<AllocaInst>(value))
-          layout.put(value, 0);
+        if (root && root->outArgument >= 0 && value != root->call)
+          layout.put(value, root->out < 0 ? std::optional<int64_t>(0) : placeOfRoot(value));
       }
       spread();
       classify();
+      if (leased && flow.values.count(leased))
+        leave();
       if (!refuseExposed())
         return std::move(flow);
       if (flow.refused)
@@ -73,6 +78,7 @@ private:
   Analysis &analysis;
   Function &function;
   const Root *root = nullptr;
+  Argument *leased = nullptr;
   Flow flow;
   Layout layout;
   SmallPtrSet<Instruction *, 4> refused;
@@ -144,6 +150,8 @@ private:
       return slot;
     if (root && object == root->call && root->outArgument < 0 && root->out < 0)
       return object;
+    if (leased && object == leased)
+      return object;
     if (analysis.freshRaw(*object))
       return object;
     return nullptr;
@@ -184,7 +192,7 @@ private:
       if (use.getOperandNo() != 0)
         add(select, flags);
     } else if (auto *operation = dyn_cast<BinaryOperator>(user)) {
-      if (!isDifference(*operation))
+      if (!isLength(*operation, flow, analysis))
         add(operation, flags);
     } else if (isa<LoadInst, AtomicRMWInst, AtomicCmpXchgInst>(user)) {
       if (use.getOperandNo() == 0 && reads(*user, flags) == Read::Address)
@@ -212,15 +220,6 @@ private:
     }
   }
 
-  /// `end - begin` is a length, no address: unless one of them lies elsewhere, where the distance leads back from.
-  bool isDifference(const BinaryOperator &operation) const {
-    auto ours = [&](const Value *operand) {
-      auto *number = dyn_cast<PtrToIntInst>(operand);
-      return number && flow.values.count(const_cast<Value *>(number->getOperand(0)));
-    };
-    return operation.getOpcode() == Instruction::Sub && ours(operation.getOperand(0)) && ours(operation.getOperand(1));
-  }
-
   ArgumentEffect effectOf(CallBase &call, unsigned argument, unsigned flags) {
     ArgumentEffect effect;
     auto take = [&](std::string why) {
@@ -235,7 +234,10 @@ private:
       return ofIntrinsic(*intrinsic, argument, take);
     if (Function *callee = analysis.callee(call)) {
       if (argument >= callee->arg_size()) {
-        if (analysis.variadicOnlyPrinted(*callee))
+        std::string printed = analysis.printedAs(call, argument);
+        if (!printed.empty())
+          return take(printed);
+        if (!(flags & IsBytes) && analysis.variadicOnlyPrinted(*callee))
           return effect;
         return take(("is one of the further arguments of `" + callee->getName() + "`").str());
       }
@@ -311,7 +313,8 @@ private:
   ArgumentEffect ofModel(CallBase &call, const Model &model, unsigned argument, unsigned flags, TakeFn take) {
     StringRef name = call.getCalledFunction()->getName();
     ArgumentEffect effect;
-    bool fresh = model.family >= 0 && model.outArgument < 0;
+    // `getcwd(space, size)` returns the space it is given.
+    bool fresh = model.family >= 0 && model.outArgument < 0 && model.onlyIfNull != int(argument);
     effect.returned = call.getType()->isPointerTy() ? !fresh || model.deep : model.returnsArgument == int(argument);
     if (model.moves && model.outArgument == int(argument) && !isRoot(call, argument))
       return take(("is made larger by `" + name + "`").str());
@@ -320,6 +323,8 @@ private:
       effect.returned = true;
       return effect;
     }
+    if (std::string printed = analysis.printedAs(call, argument); !printed.empty())
+      return take(printed);
     if (model.takes.count(argument))
       return take(("is kept by `" + name + "`").str());
     if (model.holds.count(argument) && call.getType()->isIntegerTy()) {
@@ -370,7 +375,24 @@ private:
   }
 
   bool isRoot(const CallBase &call, unsigned argument) const {
-    return root && &call == root->call && int(argument) == root->outArgument;
+    return root && root->out < 0 && &call == root->call && int(argument) == root->outArgument;
+  }
+
+  /// Where a function of ours puts it into memory of this function's.
+  std::optional<int64_t> placeOfRoot(const Value *memory) const {
+    int64_t offset = 0;
+    const Value *address = root->call->getArgOperand(unsigned(root->outArgument));
+    const Value *base = GetPointerBaseWithConstantOffset(address, offset, function.getParent()->getDataLayout());
+    return root->at && base == memory ? std::optional(offset + *root->at) : std::nullopt;
+  }
+
+  /// With what the caller lent, the block goes to the caller on every way.
+  void leave() {
+    flow.leased = leased;
+    flow.leasedAt = layout.placeIn(leased);
+    for (BasicBlock &block : function)
+      if (auto *result = dyn_cast<ReturnInst>(block.getTerminator()))
+        flow.returns.insert(result);
   }
 
   void classify() {
@@ -378,6 +400,17 @@ private:
       for (Use &use : value->uses())
         if (auto *user = dyn_cast<Instruction>(use.getUser()))
           classify(*value, flags, use, *user);
+    if (isDescriptor())
+      for (Instruction &instruction : instructions(function))
+        if (auto *call = dyn_cast<CallBase>(&instruction); call && analysis.closesByNumber(*call))
+          take(*call, "may be closed by its number");
+  }
+
+  bool isDescriptor() const {
+    if (root)
+      return analysis.families[root->family].integer;
+    Type *type = flow.values.begin()->first->getType();
+    return type->isIntegerTy() && type->getIntegerBitWidth() < 64;
   }
 
   void take(Instruction &at, std::string why) { flow.takes.push_back({&at, TakeKind::Always, nullptr, std::move(why)}); }
@@ -389,6 +422,10 @@ private:
     } else if (isa<LoadInst>(user)) {
       if (reads(user, flags) == Read::Piece)
         take(user, "is read in pieces");
+    } else if (isa<GetElementPtrInst>(user)) {
+      // Who goes through a table finds the number again.
+      if (use.getOperandNo() != 0)
+        take(user, "is used as an index");
     } else if (auto *result = dyn_cast<ReturnInst>(&user)) {
       flow.returns.insert(result);
     } else if (isa<AtomicRMWInst, AtomicCmpXchgInst>(user)) {
@@ -485,9 +522,18 @@ Flow Analysis::solved(function_ref<Flow()> build) {
   }
 }
 
-Flow Analysis::flowOf(const Root &root) {
+Flow Analysis::flowOf(const Root &root, int leased) {
   Function &function = *root.call->getFunction();
+  Argument *lent = leased >= 0 ? function.getArg(unsigned(leased)) : nullptr;
   auto builder = [&] { return FlowBuilder(*this, function); };
+  if (root.outArgument >= 0 && root.out >= 0) {
+    std::vector<std::pair<Value *, unsigned>> seeds;
+    if (Value *memory = privateMemory(root.call->getArgOperand(unsigned(root.outArgument))))
+      seeds.push_back({memory, IsHolder | IsBytes});
+    if (root.byResult)
+      seeds.push_back({root.call, IsBlock | IsHolder | IsBytes});
+    return solved([&] { return builder().build(seeds, std::max(root.deep, Depth::Pointers), root.nested, &root, lent); });
+  }
   if (root.outArgument >= 0) {
     auto *slot = dyn_cast<AllocaInst>(root.call->getArgOperand(root.outArgument));
     if (!slot) {
@@ -495,11 +541,11 @@ Flow Analysis::flowOf(const Root &root) {
       flow.refused = true;
       return flow;
     }
-    return solved([&] { return builder().build({{slot, IsHolder | IsBytes}}, Depth::Pointers, root.nested, &root); });
+    return solved([&] { return builder().build({{slot, IsHolder | IsBytes}}, Depth::Pointers, root.nested, &root, lent); });
   }
   // A library's block holds its own addresses in order.
   unsigned flags = root.model ? flagsFor(root.nested) : root.holder ? IsBlock | IsHolder | IsBytes : unsigned(IsBlock);
-  return solved([&] { return builder().build({{root.call, flags}}, root.deep, root.nested, &root); });
+  return solved([&] { return builder().build({{root.call, flags}}, root.deep, root.nested, &root, lent); });
 }
 
 Flow Analysis::flowOfArgument(Function &function, unsigned argument, Reach reach) {

@@ -87,7 +87,9 @@ struct Flow {
   MapVector<Value *, unsigned> values;
   Depth deep = Depth::None;
   Nested nested = Nested::None;
-  bool refused = false; // the root itself is stored where others can see it
+  bool refused = false;      // the root itself is stored where others can see it
+  Argument *leased = nullptr; // memory of the caller's that nobody else knows, if the block is put there
+  std::optional<int64_t> leasedAt; // where in it, if that is one place
   std::vector<Take> takes;
   std::vector<Lend> lends;
   std::vector<CallBase *> moves; // realloc
@@ -116,6 +118,9 @@ struct Root {
   int family = -1;
   int outArgument = -1;
   int out = -1;
+  int leaves = -1;      // in what a function makes: the argument whose memory it is put into
+  std::optional<int64_t> at; // where in that memory, if that is one place
+  bool byResult = true; // whether the result of the call may lead to it
   Depth deep = Depth::None;
   bool holder = false;
   Nested nested = Nested::None;
@@ -147,9 +152,16 @@ public:
   std::vector<Root> rootsOf(CallBase &call);
   /// The blocks that a function makes and may return, at most a few.
   const std::vector<Root> &returned(Function &function);
-  Flow flowOf(const Root &root);
+  /// `leased`: an argument of the function whose memory only the caller knows.
+  Flow flowOf(const Root &root, int leased = -1);
   Flow flowOfArgument(Function &function, unsigned argument, Reach reach);
   Summary summary(Function &function, unsigned argument, Reach reach);
+  /// Why what is printed so may be read again, or empty: a number, or an address by `%p`.
+  std::string printedAs(const CallBase &call, unsigned argument) const;
+  /// Why no block can be followed from a call.
+  std::string whyNone(const CallBase &call) const;
+  /// Whether it may close descriptors that it was not given.
+  bool closesByNumber(const CallBase &call);
 
 private:
   using Key = std::tuple<Function *, unsigned, Reach>;
@@ -158,12 +170,14 @@ private:
     std::set<Key> readers;
   };
   StringMap<Function *> definitions;
+  StringMap<GlobalVariable *> variables;
   std::map<Key, Entry> summaries;
   std::deque<Key> pending;
   std::vector<Key> reading;
   bool solving = false;
   std::map<Function *, std::vector<Root>> returnedBlocks;
   std::set<Function *> returnedPending;
+  std::optional<SmallPtrSet<const Function *, 8>> closing; // who may close descriptors that they were not given
 
   friend class FlowBuilder;
   Summary ask(Function &function, unsigned argument, Reach reach);
@@ -173,7 +187,14 @@ private:
   bool variadicOnlyPrinted(Function &function);
   bool onlyPrinted(Value &list, unsigned depth);
   bool freshRaw(const Value &value) const;
+  Value *privateMemory(Value *address) const;
+  void promote();
+  Function *initially(const CallBase &call) const;
+  bool closesCounted(const CallBase &call) const;
 };
+
+/// `end - begin` is a length, no address, where both are counted from one value: otherwise it leads from one to the other.
+bool isLength(const BinaryOperator &operation, const Flow &flow, const Analysis &analysis);
 
 /// A place where a dead block is reclaimed: after an instruction, or on the way from one block to the next.
 struct Reclaim {

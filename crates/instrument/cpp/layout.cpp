@@ -24,6 +24,13 @@ bool isNumbers(Type *type, Depth deep) {
   return deep != Depth::Numbers || type->getPrimitiveSizeInBits() < 64;
 }
 
+bool holdsPointers(Type *type) {
+  if (auto *array = dyn_cast<ArrayType>(type))
+    return holdsPointers(array->getElementType());
+  auto *known = dyn_cast<StructType>(type);
+  return type->isPointerTy() || (known && any_of(known->elements(), holdsPointers));
+}
+
 /// A member of a struct, or a part of one.
 bool isMember(const GetElementPtrInst &part) {
   if (part.getNumIndices() < 2 || !isa<StructType>(part.getSourceElementType()))
@@ -60,7 +67,8 @@ unsigned Layout::flagsOf(const GetElementPtrInst &part, unsigned flags, Depth de
     return flags;
   if (auto known = overlaps(part, sizes.getTypeAllocSize(type)))
     return *known ? flags | IsBytes : flags & ~unsigned(IsBytes);
-  return isNumbers(type, deep) ? flags & ~unsigned(IsBytes) : flags;
+  // In a struct without any pointer the address can only be a number.
+  return isNumbers(type, deep) && holdsPointers(part.getSourceElementType()) ? flags & ~unsigned(IsBytes) : flags;
 }
 
 bool onlyCompared(const Value &number, unsigned depth) {

@@ -17,6 +17,11 @@ public:
   void clear() { addresses.clear(); }
   /// Without an offset: anywhere.
   void put(Value *object, std::optional<int64_t> offset) { addresses[object].push_back(offset); }
+  /// The one place in it where the address may lie, if there is one.
+  std::optional<int64_t> placeIn(const Value *object) const {
+    auto found = addresses.find(object);
+    return found != addresses.end() && all_equal(found->second) ? found->second.front() : std::nullopt;
+  }
   /// Whether what lies there may be a part of the address; nothing where that cannot be told from here.
   std::optional<bool> overlaps(const Value &address, uint64_t size) const;
   /// What the flags of an address become by going to a part of what it points to.

@@ -20,6 +20,9 @@ public:
   Liveness(const Flow &flow, const Root &root) : flow(flow), root(root) {}
 
   std::vector<Reclaim> points() {
+    // The caller can reach it to the end.
+    if (flow.leased)
+      return {};
     reach();
     for (auto &[value, flags] : flow.values)
       if (isa<AllocaInst>(value))
@@ -56,12 +59,14 @@ private:
 
   /// An argument that is only written by the root, or a plain assignment: what was there before is gone.
   bool overwrites(const Instruction &instruction, const Value &variable) const {
+    auto &slot = cast<AllocaInst>(variable);
+    if (slot.isArrayAllocation())
+      return false;
     if (auto *store = dyn_cast<StoreInst>(&instruction))
-      return store->getPointerOperand() == &variable &&
-             cast<AllocaInst>(variable).getAllocatedType() == store->getValueOperand()->getType();
+      return store->getPointerOperand() == &variable && slot.getAllocatedType() == store->getValueOperand()->getType();
     // `getline` looks at what is there.
-    return &instruction == root.call && root.outArgument >= 0 && !(root.model && root.model->moves) &&
-           root.call->getArgOperand(root.outArgument) == &variable;
+    return &instruction == root.call && root.outArgument >= 0 && root.out < 0 && !(root.model && root.model->moves) &&
+           slot.getAllocatedType()->isPointerTy() && root.call->getArgOperand(root.outArgument) == &variable;
   }
 
   bool uses(const Instruction &instruction, const Value &value) const {

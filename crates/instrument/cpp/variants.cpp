@@ -5,6 +5,7 @@
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -42,7 +43,7 @@ private:
   std::map<VariantKey, std::unique_ptr<Variant>> variants;
   std::vector<Variant *> inOrder;
   std::deque<Variant *> work;
-  std::map<int, std::string> never;
+  std::map<int, std::string> never, none;
   std::map<int, size_t> points;
 
   static std::string fullPath(const DILocation &location) {
@@ -67,7 +68,7 @@ private:
   void choose(Function &function, const std::vector<Site> &sites, bool everything) {
     for (Instruction &instruction : instructions(function)) {
       auto *call = dyn_cast<CallBase>(&instruction);
-      if (!call || (!analysis.callee(*call) && !analysis.model(*call)))
+      if (!call || isa<DbgInfoIntrinsic>(call))
         continue;
       if (everything) {
         if (!analysis.rootsOf(*call).empty())
@@ -84,6 +85,8 @@ private:
           continue;
         if (!analysis.rootsOf(*call).empty())
           add(call, int(site.id));
+        else if (none[int(site.id)].empty())
+          none[int(site.id)] = analysis.whyNone(*call);
         break;
       }
     }
@@ -132,7 +135,8 @@ private:
           cell.site = site->second;
         if (cell.result < 0 && cell.site < 0)
           continue;
-        cell.flow = analysis.flowOf(root);
+        int leased = cell.result < 0 ? -1 : results[cell.result - int(parameter)].leaves;
+        cell.flow = analysis.flowOf(root, leased);
         if (cell.site >= 0) {
           auto found = cell.flow.refused ? std::vector<Reclaim>() : reclaimPoints(cell.flow, root);
           std::string reason = whyNever(cell.flow, root, found);
@@ -186,7 +190,8 @@ private:
     for (const Site &site : sites) {
       auto found = bySite.find(int(site.id));
       if (found == bySite.end()) {
-        line(int(site.id), "no\tnothing is allocated there that can be followed");
+        const std::string &why = none[int(site.id)];
+        line(int(site.id), "no\t" + (why.empty() ? "nothing is allocated there that can be followed" : why));
         continue;
       }
       size_t count = 0;
@@ -234,7 +239,7 @@ private:
     std::vector<Type *> parameters(original.getFunctionType()->params());
     Type *pointer = PointerType::getUnqual(original.getContext());
     parameters.insert(parameters.end(), variant.key.lends.size() + results, pointer);
-    auto *type = FunctionType::get(original.getReturnType(), parameters, false);
+    auto *type = FunctionType::get(original.getReturnType(), parameters, original.isVarArg());
     Module &module = *original.getParent();
     Twine name = original.getName() + ".caulk." + Twine(moduleIndex[&module]) + "." + Twine(variant.number);
     Function *made = Function::Create(type, GlobalValue::ExternalLinkage, original.getAddressSpace(), name, &module);

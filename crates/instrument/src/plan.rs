@@ -80,6 +80,9 @@ const TRUSTED: &[&str] = &[
 /// Where these succeed, the descriptor is of use by being open, even if nobody can name it any more: it holds a lock or a port.
 const HOLDING: &[&str] = &["flock", "lockf", "bind", "listen"];
 
+/// What they return is as good as the argument: a descriptor that is open as long as the stream is, or a number.
+const NAMING: &[&str] = &["fileno", "fileno_unlocked", "dirfd", "abs", "labs"];
+
 /// A stream or a directory over a descriptor that may be somebody else's is not ours to close.
 const BORROWING_HANDLES: &[&str] = &["fdopen", "fdopendir", "freopen"];
 
@@ -193,6 +196,9 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
     }
     if HOLDING.contains(&model.name.as_str()) {
         words.push("hold=0".to_owned());
+    }
+    if NAMING.contains(&model.name.as_str()) {
+        words.push("returns=0".to_owned());
     }
     words.extend(model.returns.argument.map(|arg| format!("returns={arg}")));
     words

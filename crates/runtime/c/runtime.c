@@ -214,7 +214,8 @@ __attribute__((visibility("hidden"))) void __caulk_reclaim(void *block, struct s
     return;
   }
   uint64_t size = 0;
-  if (!site->integer && site->release == (void *)&free && malloc_usable_size)
+  // Only for those who want to know: it is one more function that an allocator of another kind must have.
+  if ((verbose || path[0]) && !site->integer && site->release == (void *)&free && malloc_usable_size)
     size = malloc_usable_size(block);
   __atomic_fetch_add(&site->blocks, 1, __ATOMIC_RELAXED);
   __atomic_fetch_add(&site->bytes, size, __ATOMIC_RELAXED);

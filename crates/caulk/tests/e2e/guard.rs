@@ -325,6 +325,48 @@ fn addresses_in_pieces_are_let_go() {
 }
 
 #[test]
+fn blocks_that_callees_put_into_memory_or_exchange_are_reclaimed() {
+    for level in ["-O0", "-O2"] {
+        reclaims("given.c", "--guard-everything", &[level]);
+    }
+}
+
+#[test]
+fn what_is_in_use_by_hidden_ways_stays() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = source("hidden.c").display().to_string();
+        let flags = words(&[ASAN, &[level, "-fexceptions", &file, "-o"]]);
+        clang(folder.path(), &[flags.clone(), words(&[&["plain"]])].concat());
+        cc(folder.path(), &[words(&[&["--guard-everything"]]), flags, words(&[&["guarded"]])].concat());
+        let run = |program: &str| {
+            let mut command = Command::new(folder.path().join(program));
+            command.current_dir(folder.path()).env("ASAN_OPTIONS", "detect_leaks=0").env("CAULK_RT", "report=r.json");
+            Ran::from(command.output().expect("it can be started")).expect_code(0).stdout
+        };
+        assert_eq!(run("plain"), run("guarded"));
+        let lost: Vec<_> =
+            report(&folder.path().join("r.json")).into_iter().filter(|(_, blocks)| *blocks > 0).collect();
+        assert_eq!(lost, [("by_libraries".to_owned(), 1)], "what `setenv` copied");
+    }
+}
+
+#[test]
+fn exchanged_functions_are_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let text = "#include <stdio.h>\n#include <stdlib.h>\nvoid *__real_malloc(size_t);
+        static char kept[64];
+        void *__wrap_malloc(size_t n) { return n < 64 ? kept : __real_malloc(n); }
+        int main(void) { char *p = malloc(8); printf(\"%d\\n\", p == kept); return 0; }\n";
+    std::fs::write(at.join("p.c"), text).expect("written");
+    let said = caulk(at).args(["cc", "--all-leaks", "-Wl,--wrap=malloc", "p.c", "-o", "p"]).output();
+    let said: Ran = said.expect("it runs").into();
+    assert!(said.expect_code(0).stderr.contains("p is not guarded: the linker is told to exchange functions"));
+    assert_eq!(start(at, "p", "").expect_code(0).stdout, "1\n");
+}
+
+#[test]
 fn everything_guarded_changes_nothing_in_the_fixtures() {
     everything_guarded();
 }
