@@ -3,7 +3,6 @@
 
 #include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/CallPromotionUtils.h"
@@ -106,12 +105,15 @@ const Model *Analysis::model(const CallBase &call) const {
   return found == models.end() ? nullptr : &found->second;
 }
 
-bool Analysis::canClone(const Function &function) const {
+bool Analysis::canClone(const Function &function) {
+  auto [at, inserted] = clonable.try_emplace(&function, false);
+  if (!inserted)
+    return at->second;
   if (function.hasFnAttribute(Attribute::Naked) || function.hasPersonalityFn() ||
       function.hasFnAttribute(Attribute::PresplitCoroutine))
     return false;
   // A table of labels leads into the original only.
-  return none_of(function, [](const BasicBlock &block) { return block.hasAddressTaken(); });
+  return at->second = none_of(function, [](const BasicBlock &block) { return block.hasAddressTaken(); });
 }
 
 bool Analysis::freshRaw(const Value &value) const {
@@ -243,14 +245,15 @@ void Analysis::solve() {
     found.nested = flow.returnsHolder() ? flow.nested : Nested::None;
     reading.pop_back();
     Entry &entry = summaries[key];
-    if (found == entry.value)
-      continue;
+    Summary before = entry.value;
     // Only ever towards the worse, so that it ends.
     entry.value.mayTake |= found.mayTake;
     entry.value.mayReturn |= found.mayReturn;
     entry.value.mustTake &= found.mustTake;
     entry.value.returns = std::max(entry.value.returns, found.returns);
     entry.value.nested = std::max(entry.value.nested, found.nested);
+    if (entry.value == before)
+      continue;
     for (const Key &reader : entry.readers)
       if (find(pending, reader) == pending.end())
         pending.push_back(reader);

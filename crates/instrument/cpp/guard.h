@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include <deque>
@@ -147,7 +148,7 @@ public:
   Function *callee(const CallBase &call) const;
   const Model *model(const CallBase &call) const;
   /// Whether a variant of it with more parameters can be made.
-  bool canClone(const Function &function) const;
+  bool canClone(const Function &function);
   /// All blocks that a call brings forth.
   std::vector<Root> rootsOf(CallBase &call);
   /// The blocks that a function makes and may return, at most a few.
@@ -162,6 +163,8 @@ public:
   std::string whyNone(const CallBase &call) const;
   /// Whether it may close descriptors that it was not given.
   bool closesByNumber(const CallBase &call);
+  /// As the function was before anything was inserted.
+  const DominatorTree &dominators(Function &function);
 
 private:
   using Key = std::tuple<Function *, unsigned, Reach>;
@@ -177,6 +180,8 @@ private:
   bool solving = false;
   std::map<Function *, std::vector<Root>> returnedBlocks;
   std::set<Function *> returnedPending;
+  DenseMap<const Function *, bool> clonable;
+  DenseMap<Function *, std::unique_ptr<DominatorTree>> trees;
   std::optional<SmallPtrSet<const Function *, 8>> closing; // who may close descriptors that they were not given
 
   friend class FlowBuilder;
@@ -194,7 +199,7 @@ private:
 };
 
 /// `end - begin` is a length, no address, where both are counted from one value: otherwise it leads from one to the other.
-bool isLength(const BinaryOperator &operation, const Flow &flow, const Analysis &analysis);
+bool isLength(const BinaryOperator &operation, const Flow &flow, Analysis &analysis);
 
 /// A place where a dead block is reclaimed: after an instruction, or on the way from one block to the next.
 struct Reclaim {

@@ -3,7 +3,6 @@
 #include "guard.h"
 
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 
 namespace caulk {
@@ -138,7 +137,14 @@ static bool baseOf(const Value *value, const Flow &flow, const Analysis &analysi
   return bases.size() == 1;
 }
 
-bool isLength(const BinaryOperator &operation, const Flow &flow, const Analysis &analysis) {
+const DominatorTree &Analysis::dominators(Function &function) {
+  auto &known = trees[&function];
+  if (!known)
+    known = std::make_unique<DominatorTree>(function);
+  return *known;
+}
+
+bool isLength(const BinaryOperator &operation, const Flow &flow, Analysis &analysis) {
   if (operation.getOpcode() != Instruction::Sub)
     return false;
   SmallPtrSet<const Value *, 4> bases, seen;
@@ -154,10 +160,9 @@ bool isLength(const BinaryOperator &operation, const Flow &flow, const Analysis 
   auto *base = dyn_cast<Instruction>(*bases.begin());
   if (!base)
     return isa<Argument>(*bases.begin());
-  DominatorTree tree(*const_cast<Function *>(operation.getFunction()));
   return all_of(seen, [&](const Value *value) {
     auto *phi = dyn_cast<PHINode>(value);
-    return !phi || tree.dominates(base, phi->getParent());
+    return !phi || analysis.dominators(*const_cast<Function *>(operation.getFunction())).dominates(base, phi->getParent());
   });
 }
 

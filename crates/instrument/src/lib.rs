@@ -24,10 +24,12 @@
 //!
 //! # Known imprecision
 //! - A function that calls `setjmp` owns nothing. What `longjmp` passes over is not reclaimed.
-//! - Calls through pointers take what they are given.
+//! - Calls through pointers take what they are given, and what they make is not followed: but for a variable of the program's
+//!   that begins as a library function, where the run asks whether it still is that one.
 //! - In a loop that carries blocks from round to round, one owner names the last block only.
-//! - An address that is printed (`%p`) and read again, or a struct that is read as another one of numbers by a function that
-//!   does not see where it was filled, is not followed.
+//! - A struct with pointers in it that is read as another one, by a function that does not see where it was filled, is not
+//!   followed where the other has a number in the pointer's place (which C does not allow either).
+//! - A block that a callee stores into another argument of its caller's is taken, unless the callee made it.
 
 #![expect(unsafe_code, reason = "calls the C++ part")]
 
