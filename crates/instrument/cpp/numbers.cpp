@@ -109,7 +109,7 @@ std::string Analysis::whyNone(const CallBase &call) const {
   if (!named)
     return call.isInlineAsm() ? "" : "it comes out of a call through a function pointer";
   if (callee(call))
-    return "it comes out of " + quoted(named) + " by way of memory that others can reach, or of a function pointer";
+    return "nothing that " + quoted(named) + " makes can be followed out of it";
   if (named->isIntrinsic())
     return "";
   return "what " + quoted(named) + " makes is not guarded";
