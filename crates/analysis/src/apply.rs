@@ -223,7 +223,7 @@ impl Engine<'_> {
             if !alive {
                 return None;
             }
-            if known.passed && matches!(self.terms.get(ptr), Term::Param(_)) {
+            if known.passed && matches!(self.terms.get(ptr), Term::Param(_) | Term::Content { epoch: 0, .. }) {
                 let input = self.terms.intern_object(Object::Deref(ptr));
                 let family = self.memory;
                 state.obj_entry(input, family).passed = true;

@@ -120,8 +120,15 @@ fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
         }
     }
     for (id, obj) in &state.objs {
-        let argument = matches!(terms.object(*id), Object::Deref(base) if matches!(terms.get(*base), Term::Param(_)));
-        let needed = argument && (obj.used || obj.passed);
+        let needed = match terms.object(*id) {
+            Object::Deref(base) => match terms.get(*base) {
+                Term::Param(_) => obj.used || obj.passed,
+                // What lies in an argument: whether it was handed on.
+                Term::Content { epoch: 0, .. } => obj.passed && deref_depth(terms, *id) <= 2,
+                _ => false,
+            },
+            _ => false,
+        };
         if obj.zeroed || needed {
             (id, obj.zeroed, needed).hash(hasher);
         }

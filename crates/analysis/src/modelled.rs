@@ -56,7 +56,7 @@ impl Engine<'_> {
             if !self.check_freed(&mut state, arg, id) {
                 return Vec::new();
             }
-            if matches!(self.terms.get(arg), Term::Param(_)) {
+            if matches!(self.terms.get(arg), Term::Param(_) | Term::Content { epoch: 0, .. }) {
                 let obj = self.terms.intern_object(Object::Deref(arg));
                 let family = self.memory;
                 state.obj_entry(obj, family).passed = true;
