@@ -7,14 +7,11 @@ use crate::engine::Engine;
 use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::State;
-use crate::term::{Term, TermId, ZERO};
+use crate::term::{TermId, ZERO};
 use crate::trace::Event;
 
 /// The site of values that are undefined in the source.
 const UNDEFINED: u32 = 0x7fff_0000;
-
-/// The standard descriptors are open: a new one is beyond them. (`if (fd > 2) close(fd);`)
-const FIRST_DESCRIPTOR: i64 = 3;
 
 pub(crate) fn size_of(ty: Ty) -> u64 {
     match ty {
@@ -336,159 +333,6 @@ impl Engine<'_> {
             .insts
             .iter()
             .any(|inst| matches!(inst.op, Op::Bind { var: bound, value } if bound == var && value == result))
-    }
-
-    /// Compares with what the state knows of the objects.
-    pub(crate) fn compare(&mut self, state: &State, op: CmpOp, a: TermId, b: TermId) -> TermId {
-        let (a, b) = if self.terms.as_int(a).is_some()
-            && self.terms.as_int(b).is_none()
-            && matches!(op, CmpOp::Eq | CmpOp::Ne)
-        {
-            (b, a)
-        } else {
-            (a, b)
-        };
-        let equality = matches!(op, CmpOp::Eq | CmpOp::Ne);
-        if equality && a != b {
-            let differ = match (self.block_of(a), self.block_of(b)) {
-                (Some(x), Some(y)) if x != y => true,
-                (Some(x), None) => self.cannot_equal(state, x, b),
-                (None, Some(y)) => self.cannot_equal(state, y, a),
-                _ => false,
-            };
-            if differ {
-                return if op == CmpOp::Eq { ZERO } else { crate::term::ONE };
-            }
-        }
-        self.terms.cmp(op, a, b)
-    }
-
-    /// The object into which the term points, if it is a local or an allocated one.
-    fn block_of(&self, term: TermId) -> Option<ObjId> {
-        match *self.terms.get(term) {
-            Term::Elem { base, .. } => self.block_of(base),
-            Term::Addr { obj, .. }
-                if matches!(self.terms.object(obj), Object::Heap { older: false, .. } | Object::Stack(_)) =>
-            {
-                Some(obj)
-            }
-            _ => None,
-        }
-    }
-
-    /// A new block is none of those that were there before it.
-    fn cannot_equal(&self, state: &State, obj: ObjId, other: TermId) -> bool {
-        if let Some(known) = state.obj(obj) {
-            if known.status.may(Status::FAILED) {
-                return false;
-            }
-            if self.models.families[known.family].is_integer {
-                // What a call gave is another descriptor, as long as nobody else has this one: `fileno(stderr)`.
-                return !known.escaped && matches!(self.terms.get(other), Term::Sym { .. });
-            }
-        }
-        if self.terms.mentions(other).contains(&obj) {
-            return false;
-        }
-        match *self.terms.get(other) {
-            Term::Int(0) | Term::Func(_) | Term::Param(_) | Term::Content { epoch: 0, .. } => true,
-            Term::Addr { obj: of, .. } => of != obj,
-            // Nobody but this path knows the address: it can only be where the path put it.
-            Term::Content { .. } => {
-                let held = |term: TermId| self.terms.mentions(term).contains(&obj);
-                state.obj(obj).is_some_and(|known| !known.escaped)
-                    && !state.candidates(&self.terms, other).into_iter().any(held)
-            }
-            _ => state.obj(obj).is_some_and(|known| !known.escaped),
-        }
-    }
-
-    /// The truth of a condition becomes a fact. `false`: it cannot be.
-    pub(crate) fn assume(&mut self, state: &mut State, cond: TermId, truth: bool, at: InstId) -> bool {
-        // `a | b` is zero when both are; where one is known to be zero, it is the other.
-        let (bits, nonzero) = match *self.terms.get(cond) {
-            Term::Cmp(CmpOp::Ne, a, ZERO) => (a, truth),
-            Term::Cmp(CmpOp::Eq, a, ZERO) => (a, !truth),
-            _ => (cond, truth),
-        };
-        let bits = match *self.terms.get(bits) {
-            Term::Cast(caulk_ir::CastOp::ZExt | caulk_ir::CastOp::Trunc, _, inner) => inner,
-            _ => bits,
-        };
-        if let Term::Bin(caulk_ir::BinOp::Or, a, b) = *self.terms.get(bits) {
-            let zero = |engine: &Self, term| state.facts.range(&engine.terms, term).constant() == Some(0);
-            if !nonzero {
-                return self.assume(state, a, false, at) && self.assume(state, b, false, at);
-            }
-            if zero(self, a) {
-                return self.assume(state, b, true, at);
-            }
-            if zero(self, b) {
-                return self.assume(state, a, true, at);
-            }
-        }
-        if let Term::Cmp(op, a, b) = *self.terms.get(cond)
-            && matches!((op, truth), (CmpOp::Eq, true) | (CmpOp::Ne, false))
-            && self.terms.as_int(b).is_none()
-        {
-            // A value that turns out to be the address of a block: somebody else has it.
-            for (block, other) in [(self.block_of(a), b), (self.block_of(b), a)] {
-                if let Some(block) = block
-                    && !self.terms.mentions(other).contains(&block)
-                    && let Some(known) = state.obj_mut(block)
-                {
-                    known.give_away();
-                }
-            }
-        }
-        if let Term::Cmp(op, a, b) = *self.terms.get(cond)
-            && let Some(k) = self.terms.as_int(b)
-            && let Term::Addr { obj, off: 0 } = *self.terms.get(a)
-            && matches!(self.terms.object(obj), Object::Heap { .. })
-            && let Some(known) = state.obj(obj).copied()
-        {
-            let op = if truth { op } else { crate::arithmetic::negate(op) };
-            let integer = self.models.families[known.family].is_integer;
-            let on_failure = crate::arithmetic::fold_cmp(op, known.failure, k);
-            // A valid pointer is anything but 0 and -1; a new descriptor is none of the standard ones.
-            let (may_hold, may_not) = if integer {
-                match op {
-                    CmpOp::Eq => (k >= FIRST_DESCRIPTOR, true),
-                    CmpOp::Ne => (true, k >= FIRST_DESCRIPTOR),
-                    CmpOp::Sgt => (true, k >= FIRST_DESCRIPTOR),
-                    CmpOp::Sge => (true, k > FIRST_DESCRIPTOR),
-                    CmpOp::Slt => (k > FIRST_DESCRIPTOR, true),
-                    CmpOp::Sle => (k >= FIRST_DESCRIPTOR, true),
-                    _ => (true, true),
-                }
-            } else {
-                match op {
-                    CmpOp::Eq => (k != 0 && k != -1, true),
-                    CmpOp::Ne => (true, k != 0 && k != -1),
-                    _ => (true, true),
-                }
-            };
-            let _ = may_not;
-            let may_fail = known.status.may(Status::FAILED);
-            return match (may_hold, may_fail && on_failure) {
-                (true, true) => true,
-                (true, false) => {
-                    if let Some(entry) = state.obj_mut(obj) {
-                        entry.status = known.status.without(Status::FAILED);
-                    }
-                    true
-                }
-                (false, true) => {
-                    let value = self.terms.int(known.failure);
-                    state.record(Event::Failed { inst: at, obj });
-                    state.starved = true;
-                    state.fail(&mut self.terms, obj, value);
-                    true
-                }
-                (false, false) => false,
-            };
-        }
-        state.facts.assume(&mut self.terms, cond, truth)
     }
 
     fn terminate(&mut self, mut state: State, id: InstId, inst: &Inst, leaving: &mut Vec<(BlockId, State)>) {

@@ -19,6 +19,7 @@ mod callgraph;
 mod cfg;
 mod clauses;
 mod commons;
+mod conditions;
 mod covers;
 mod describe;
 mod drain;
