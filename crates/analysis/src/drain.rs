@@ -30,6 +30,18 @@ impl Engine<'_> {
                 known.freed_at = known.freed_at.or(Some(id));
             }
         }
+        // An input of ours that lies in there is such a part, or is not: our caller cannot tell.
+        let lies_in = |holder: ObjId, term: TermId| reached.contains(holder).then_some(term);
+        let cells = state.cells.iter().filter_map(|((holder, _), cell)| lies_in(*holder, cell.term));
+        let weak = state.weak.iter().filter_map(|(holder, term)| lies_in(*holder, *term));
+        let inputs: Vec<TermId> =
+            cells.chain(weak).filter(|&term| matches!(self.terms.get(term), Term::Param(_))).collect();
+        for input in inputs {
+            let obj = self.terms.intern_object(Object::Deref(input));
+            if !direct.contains(&obj) {
+                state.obj_entry(obj, self.memory).give_away();
+            }
+        }
         // An argument that lies in another one, or was put into one, may be such a part, too.
         for (at, &arg) in args.iter().enumerate() {
             let Some((obj, _)) = self.terms.pointee(arg) else { continue };
