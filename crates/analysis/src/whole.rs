@@ -321,6 +321,8 @@ struct Member {
     outdated: bool,
     /// A callee that had no way back has got one.
     opened: bool,
+    /// It was too large to be followed to any end; it would be so again.
+    given_up: bool,
     result: Option<Analysed>,
     asked: Vec<Question>,
 }
@@ -342,6 +344,7 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
             runs: 0,
             outdated: true,
             opened: false,
+            given_up: false,
             result: None,
             asked: Vec::new(),
         })
@@ -355,7 +358,7 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         let mut changed = false;
         for at in 0..work.len() {
             let member = &work[at];
-            if member.opened || member.outdated && member.runs < MAX_ROUNDS {
+            if !member.given_up && (member.opened || member.outdated && member.runs < MAX_ROUNDS) {
                 changed |= run_member(knowledge, &mut work, at, limits);
             }
         }
@@ -398,10 +401,15 @@ fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits:
     let member = &mut work[at];
     (member.outdated, member.opened) = (false, false);
     member.runs += 1;
-    let result = guarded(knowledge, member.id, limits);
+    let mut result = guarded(knowledge, member.id, limits);
     member.asked.extend(result.asked.iter().flatten());
     let old = knowledge.summary(member.id);
-    let opened = old.as_ref().is_none_or(|old| old.outcomes.is_empty()) && !result.summary.outcomes.is_empty();
+    let was_closed = old.as_ref().is_none_or(|old| old.outcomes.is_empty());
+    member.given_up = result.summary.cut && result.summary.outcomes.is_empty() && !knowledge.never[member.id];
+    if member.given_up {
+        result.summary = Summary::unknown();
+    }
+    let opened = member.given_up || (was_closed && !result.summary.outcomes.is_empty());
     let changed = old.is_none_or(|old| *old != result.summary);
     if changed {
         knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
