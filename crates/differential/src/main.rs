@@ -41,6 +41,7 @@ struct Options {
     keep: Vec<String>,
     print: Option<u64>,
     guard: bool,
+    help: bool,
 }
 
 fn options() -> Result<Options> {
@@ -55,6 +56,7 @@ fn options() -> Result<Options> {
         keep: Vec::new(),
         print: None,
         guard: false,
+        help: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -70,6 +72,7 @@ fn options() -> Result<Options> {
             "--keep" => options.keep.push(value()?),
             "--guard" => options.guard = true,
             "--print" => options.print = Some(value()?.parse()?),
+            "--help" => options.help = true,
             _ => bail!("{name}?\n{USAGE}"),
         }
     }
@@ -88,6 +91,10 @@ struct Case {
 fn main() -> Result<()> {
     let options = options()?;
     let mut stdout = std::io::stdout();
+    if options.help {
+        writeln!(stdout, "{USAGE}")?;
+        return Ok(());
+    }
     if let Some(seed) = options.print {
         stdout.write_all(generate(seed).source.as_bytes())?;
         return Ok(());
