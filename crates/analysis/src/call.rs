@@ -49,7 +49,9 @@ impl Engine<'_> {
                 if self.never_returns(pointer) {
                     return Vec::new();
                 }
-                let Some(Targets { functions, library, guessed }) = self.targets(pointer, id) else {
+                // What only has the right signature may as well be another function that is not ours.
+                let known = self.targets(pointer, id).filter(|targets| !targets.guessed);
+                let Some(Targets { functions, library, .. }) = known else {
                     return self.unknown(state, id, inst, call, &args, None, None);
                 };
                 let mut states = Vec::new();
@@ -65,10 +67,6 @@ impl Engine<'_> {
                 for (obj, known) in states.iter_mut().flat_map(|state| &mut state.objs) {
                     let made = matches!(self.terms.object(*obj), Object::Heap { site, .. } if *site == id);
                     known.chosen |= made && !certain;
-                    // Somebody else's function may hand out what is not ours.
-                    if made && guessed {
-                        known.give_away();
-                    }
                 }
                 states
             }
