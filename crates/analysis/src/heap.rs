@@ -194,7 +194,7 @@ impl Engine<'_> {
     }
 
     /// What speaks against releasing this pointer here.
-    fn weigh_release(&mut self, state: &State, ptr: TermId, at: InstId) {
+    pub(crate) fn weigh_release(&mut self, state: &State, ptr: TermId, at: InstId) {
         let mut doubts: Vec<Doubt> = Vec::new();
         if self.terms.as_int(ptr) != Some(0) {
             match self.terms.pointee(ptr) {

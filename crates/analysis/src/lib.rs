@@ -56,6 +56,7 @@ mod whole;
 mod widen;
 mod words;
 
+pub use call::WEIGH;
 pub use callgraph::{CallGraph, MAX_TARGETS};
 pub use cfg::tested;
 pub use cfg::{Cfg, for_each_operand, successors};

@@ -4,8 +4,12 @@ use std::path::PathBuf;
 
 use caulk_source::{EditSet, FileText, FunctionSource};
 
+/// Two strategies that do the same thing at different places.
+pub const BEFORE_EXIT: &str = "release-before-exit";
+pub const LAST_KNOWN: &str = "release-where-last-known";
+
 /// What a candidate expects of the proof beyond what all must show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expect {
     /// It adds a release, which must be found again in the patched program.
     pub releases: bool,
@@ -91,8 +95,9 @@ impl Candidate {
 pub fn together(parts: &[Candidate]) -> Vec<Vec<Candidate>> {
     let mut groups: Vec<Vec<Candidate>> = Vec::new();
     for part in parts.iter().filter(|part| part.call.is_some()) {
+        let strategy = |one: &Candidate| if one.strategy == BEFORE_EXIT { LAST_KNOWN } else { one.strategy };
         let same = |group: &&mut Vec<Candidate>| {
-            group[0].call == part.call && group[0].strategy == part.strategy && group[0].file == part.file
+            group[0].call == part.call && strategy(&group[0]) == strategy(part) && group[0].file == part.file
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.push(part.clone()),

@@ -29,6 +29,7 @@ mod strategies;
 mod survey;
 mod takes;
 mod target;
+mod weigh;
 mod workshop;
 
 pub use change::Change;

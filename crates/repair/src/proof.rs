@@ -226,15 +226,8 @@ fn releases(
         if change.is_new(spot.line, spot.column) {
             released += 1;
             changed.insert(spot.function.clone());
-            for doubt in doubts {
-                let overwritten = *doubt == Doubt::StillReferenced && expect.overwrites;
-                // The destructor's parameter is not its own block; its callers are asked below and elsewhere.
-                let given = *doubt == Doubt::NotOurs && expect.in_destructor;
-                let part = *doubt == Doubt::Part;
-                if overwritten || given || part || had.is_some_and(|had| had.contains(doubt)) {
-                    continue;
-                }
-                return Err(say(*doubt, finding));
+            for doubt in doubts.iter().filter(|doubt| !had.is_some_and(|had| had.contains(doubt))) {
+                speaks_against(*doubt, expect, finding)?;
             }
         } else if let Some(known) = old.get(&(spot.line, spot.column)) {
             if let Some(doubt) = doubts.difference(known).next() {
@@ -245,6 +238,14 @@ fn releases(
         }
     }
     Ok((released, changed))
+}
+
+/// Whether a new release may have this doubt.
+pub fn speaks_against(doubt: Doubt, expect: Expect, finding: &Finding) -> Result<(), String> {
+    let overwritten = doubt == Doubt::StillReferenced && expect.overwrites;
+    // The destructor's parameter is not its own block; its callers are asked below and elsewhere.
+    let given = doubt == Doubt::NotOurs && expect.in_destructor;
+    if overwritten || given || doubt == Doubt::Part { Ok(()) } else { Err(say(doubt, finding)) }
 }
 
 fn say(doubt: Doubt, finding: &Finding) -> String {

@@ -1,10 +1,10 @@
 //! Which call releases a block here: what the author already calls, the program's own destructor, the family's.
 
-use caulk_source::{DeclKind, FunctionSource};
+use caulk_source::{DeclKind, FunctionSource, Origin};
 
 use crate::strategies::Bench;
 use crate::survey::Survey;
-use crate::target::root;
+use crate::target::{is_number, root};
 
 /// Calls, as statements, that would release `expression` at `offset`, best first.
 pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> {
@@ -18,12 +18,22 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
     };
     for (callee, id) in function.releases_of(expression) {
         let call = &function.calls[id];
-        if call.args.len() == 1
-            && is_release(function, survey, call.span.start)
-            && function.callable_at(&callee, offset)
-            && is_deallocator(bench, &callee)
-        {
+        if call.args.len() != 1 || !is_release(function, survey, call.span.start) {
+            continue;
+        }
+        if let Some(name) = macro_around(function, call, expression) {
+            push(format!("{name}({expression});"));
+        }
+        if function.callable_at(&callee, offset) && is_deallocator(bench, &callee) {
             push(format!("{callee}({expression});"));
+        }
+    }
+    let structure = is_structure(function, expression, offset);
+    let address = format!("&{expression}");
+    for (callee, id) in function.releases_of(&address).into_iter().filter(|_| structure) {
+        let call = &function.calls[id];
+        if call.args.len() == 1 && is_release(function, survey, call.span.start) && is_deallocator(bench, &callee) {
+            push(format!("{callee}({address});"));
         }
     }
     for callee in destructors(function, survey, expression, offset) {
@@ -36,8 +46,11 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
+    if let Some(spelling) = spelling(function, survey, family).filter(|_| !structure) {
+        push(format!("{spelling}({expression});"));
+    }
     if takes_one(function, family) && function.callable_at(family, offset) {
-        if is_structure(function, expression, offset) {
+        if structure {
             push(format!("{family}(&{expression});"));
         } else if is_const(function, expression, offset) {
             push(format!("{family}((void *){expression});"));
@@ -49,6 +62,38 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         found.iter_mut().for_each(|call| *call = call.replacen('(', " (", 1));
     }
     found
+}
+
+/// The macro that the call is all of, given the expression alone.
+fn macro_around(function: &FunctionSource, call: &caulk_source::Call, expression: &str) -> Option<String> {
+    let (Origin::WholeMacro(id) | Origin::InMacro(id)) = function.stmt(call.stmt).origin else { return None };
+    let used = &function.macros[id];
+    let alone = used.args.len() == 1 && function.text(used.args[0]) == expression;
+    (alone && used.outermost).then(|| used.name.clone())
+}
+
+/// The macro by which the file calls the family's function, where it does so more often than by its name: a project's
+/// own `close` may be another function elsewhere.
+fn spelling(function: &FunctionSource, survey: &Survey, family: &str) -> Option<String> {
+    let file = function.file.path.display().to_string();
+    let mut written: Vec<(usize, &str)> = Vec::new();
+    for spot in survey.releases.keys().filter(|spot| spot.file == file) {
+        let Some(text) = function.file.offset_of(spot.line, spot.column).map(|at| &function.file.bytes[at..]) else {
+            continue;
+        };
+        let length = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let Ok(name) = std::str::from_utf8(&text[..length]) else { continue };
+        let is_it = name == family || name.contains(family) && function.names.macros.contains(name);
+        if !is_it || text.get(length) != Some(&b'(') {
+            continue;
+        }
+        match written.iter_mut().find(|entry| entry.1 == name) {
+            Some(entry) => entry.0 += 1,
+            None => written.push((1, name)),
+        }
+    }
+    let (_, name) = written.into_iter().max_by_key(|entry| entry.0)?;
+    (name != family).then(|| name.to_owned())
 }
 
 /// Whether the author writes `free (p)`.
@@ -111,7 +156,7 @@ fn is_structure(function: &FunctionSource, expression: &str, offset: usize) -> b
     let decl = function.variable_at(expression, offset).filter(|_| expression == root(expression));
     decl.is_some_and(|decl| {
         let kind = function.decls[decl].canonical_type.as_str();
-        (kind.starts_with("struct ") || kind.starts_with("union ")) && !kind.contains(['*', '['])
+        !kind.contains(['*', '[']) && !is_number(kind)
     })
 }
 

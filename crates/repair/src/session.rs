@@ -1,19 +1,26 @@
 //! All findings, one after another, each on the text that the patches before it left.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use caulk_analysis::Doubt;
+use caulk_base::{ContentHash, Hasher};
 use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
 use caulk_source::unified_diff;
 
-use crate::change::{self, Candidate, Change};
+use crate::change::{self, Candidate, Change, Expect};
 use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
 use crate::strategies::{self, Bench};
 use crate::survey::Survey;
 use crate::target::Target;
+use crate::weigh::Scales;
 use crate::workshop::Workshop;
+
+/// More proofs for one finding cost more time than they are worth.
+const MAX_PROOFS: usize = 20;
 
 /// The answer to one finding.
 #[derive(Clone, Debug)]
@@ -54,6 +61,7 @@ pub fn repair(
         done: Vec::new(),
         reasons: BTreeMap::new(),
         tried: Vec::new(),
+        failed: RefCell::default(),
         declined: BTreeMap::new(),
     };
     while session.round(wanted, accept) {}
@@ -84,6 +92,8 @@ struct Session<'a> {
     reasons: BTreeMap<Identity, (String, Vec<String>)>,
     /// Candidates for the finding at hand that were refused.
     tried: Vec<String>,
+    /// Texts that could not be proved since the last patch, whatever finding they were for, and why.
+    failed: RefCell<BTreeMap<(ContentHash, Expect), String>>,
     /// Findings whose patch the user does not want, by fingerprint, and why.
     declined: BTreeMap<Fingerprint, String>,
 }
@@ -129,8 +139,18 @@ impl Session<'_> {
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
         let mut parts: Vec<Candidate> = Vec::new();
-        for candidate in candidates {
-            match self.attempt(finding, &candidate, accept) {
+        let too_light = self.weigh(finding, &candidates);
+        let mut proofs = 0;
+        for (at, candidate) in candidates.into_iter().enumerate() {
+            let attempted = match too_light.get(&at) {
+                Some(why) => Err(why.clone()),
+                None if proofs >= MAX_PROOFS => continue,
+                None => {
+                    proofs += 1;
+                    self.attempt(finding, &candidate, accept)
+                }
+            };
+            match attempted {
                 Ok(()) => return Ok(()),
                 Err(why) => {
                     if self.declined.contains_key(&finding.fingerprint) {
@@ -180,20 +200,59 @@ impl Session<'_> {
             .unwrap_or_else(|| "no place was found where it could be released".into()))
     }
 
+    /// Candidates that cannot be proved, and why, as far as one program for all of them tells.
+    fn weigh(&self, finding: &Finding, candidates: &[Candidate]) -> BTreeMap<usize, String> {
+        let mut refused = BTreeMap::new();
+        let Some(first) = candidates.first() else { return refused };
+        for scales in Scales::of(candidates) {
+            let weighed = self.text_of(&first.file).and_then(|before| {
+                let change = Change::new(first.file.clone(), before, &scales.edits)?;
+                Ok((self.workshop.rebuild(&self.with(&change))?, change))
+            });
+            let Ok((rebuilt, change)) = weighed else { continue };
+            for (at, doubt) in scales.read(&rebuilt.survey, &change.after) {
+                // The release itself may go the allocator's way, as a macro that the weighing does not call.
+                if doubt == Doubt::Chosen {
+                    continue;
+                }
+                if let Err(why) = proof::speaks_against(doubt, candidates[at].expect, finding) {
+                    refused.entry(at).or_insert(why);
+                }
+            }
+        }
+        refused
+    }
+
+    /// A file as it is now.
+    fn text_of(&self, file: &Path) -> Result<Vec<u8>, String> {
+        match self.patched.iter().find(|(path, _)| path == file) {
+            Some((_, bytes)) => Ok(bytes.clone()),
+            None => std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display())),
+        }
+    }
+
     /// The proof of a candidate: what the program is with it, and why that is good.
     fn prove(&self, finding: &Finding, candidate: &Candidate) -> Result<Proved, String> {
-        let before = match self.patched.iter().find(|(path, _)| *path == candidate.file) {
-            Some((_, bytes)) => bytes.clone(),
-            None => std::fs::read(&candidate.file)
-                .map_err(|error| format!("cannot read {}: {error}", candidate.file.display()))?,
-        };
+        let before = self.text_of(&candidate.file)?;
         let change = Change::new(candidate.file.clone(), before.clone(), &candidate.edits)?;
         if change.is_empty() {
             return Err("nothing would change".into());
         }
+        let path = candidate.file.as_os_str().as_encoded_bytes();
+        let key = (Hasher::new().field(path).field(&change.after.bytes).finish(), candidate.expect);
+        if let Some(known) = self.failed.borrow().get(&key) {
+            return Err(known.clone());
+        }
         let patched = self.with(&change);
         let rebuilt = self.workshop.rebuild(&patched)?;
-        let mut why = proof::prove(&self.survey, &rebuilt, finding, &change, candidate.expect)?;
+        let proved = proof::prove(&self.survey, &rebuilt, finding, &change, candidate.expect);
+        // That the error would remain is said of one finding, everything else of the program.
+        if let Err(why) = &proved
+            && why != proof::REMAINS
+        {
+            self.failed.borrow_mut().insert(key, why.clone());
+        }
+        let mut why = proved?;
         if let Some((name, edits)) = &candidate.probe {
             let probe = Change::new(candidate.file.clone(), before.clone(), edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
@@ -216,6 +275,7 @@ impl Session<'_> {
             return Err(reason);
         }
         self.originals.entry(candidate.file.clone()).or_insert(before);
+        self.failed.borrow_mut().clear();
         self.survey = survey;
         self.patched = patched;
         let after = Some((candidate.file.clone(), change.after.bytes.clone()));
@@ -264,17 +324,11 @@ impl Session<'_> {
             .filter(|one| one.patch.is_fixed())
             .map(|one| (one.finding.clone(), one.patch.clone()))
             .collect();
-        let key = |finding: &Finding| (finding.rule, finding.sink.function.clone(), finding.object.clone());
-        let mut answered: Vec<_> = done.iter().map(|one| key(&one.finding)).collect();
-        for finding in &self.first {
-            if let Some(at) = answered.iter().position(|known| *known == key(finding)) {
-                answered.swap_remove(at);
-                continue;
-            }
+        for finding in name_again(&self.first, &mut done) {
             // It repairs what is lost at the same place; a single release before one exit repairs nothing at another.
             let same = |other: &Finding, patch: &Patch| {
                 let object = |one: &Finding| (one.object.clone(), one.source.file.clone(), one.source.line);
-                let everywhere = patch.edits.len() > 1 || patch.strategy != "release-before-exit";
+                let everywhere = patch.edits.len() > 1 || patch.strategy != change::BEFORE_EXIT;
                 other.sink.function == finding.sink.function
                     && (other.sink.line == finding.sink.line || (everywhere && object(other) == object(finding)))
             };
@@ -299,6 +353,30 @@ impl Session<'_> {
             .collect();
         Repaired { done, files }
     }
+}
+
+/// A finding may go by another fingerprint beside the patches that were made before: each answer gets back that of the
+/// program as it was. What has no answer is left.
+fn name_again<'a>(first: &'a [Finding], done: &mut [Done]) -> Vec<&'a Finding> {
+    let same = |one: &Done, finding: &Finding| one.finding.fingerprint == finding.fingerprint;
+    let known = |at: usize| first.iter().any(|finding| same(&done[at], finding));
+    let first_of_name =
+        |at: usize| !done[..at].iter().any(|one| one.finding.fingerprint == done[at].finding.fingerprint);
+    let mut renamed: Vec<bool> = (0..done.len()).map(|at| !(known(at) && first_of_name(at))).collect();
+    let mut left: Vec<&Finding> = Vec::new();
+    let open: Vec<&Finding> = first.iter().filter(|finding| !done.iter().any(|one| same(one, finding))).collect();
+    for finding in open {
+        let key = |finding: &Finding| (finding.rule, finding.sink.function.clone(), finding.object.clone());
+        match done.iter().zip(&renamed).position(|(one, renamed)| *renamed && key(&one.finding) == key(finding)) {
+            Some(at) => {
+                renamed[at] = false;
+                done[at].finding.fingerprint = finding.fingerprint.clone();
+                done[at].patch.fingerprint = finding.fingerprint.clone();
+            }
+            None => left.push(finding),
+        }
+    }
+    left
 }
 
 /// Line-free identities, numbered among equals.

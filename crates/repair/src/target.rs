@@ -110,8 +110,7 @@ impl<'a> Target<'a> {
         let at = self.source.map_or(function.span.end, |source| function.stmt(source).span.end);
         let Some(decl) = function.variable_at(name, at).filter(|_| name == root(name)) else { return false };
         let kind = function.decls[decl].canonical_type.as_str();
-        let holds = kind.contains(['*', '[']) || kind.starts_with("struct ") || kind.starts_with("union ");
-        self.finding.release != "close" && !holds
+        self.finding.release != "close" && is_number(kind)
     }
 
     /// Whether an expression means at `offset` what it means at the source: same root variable, in scope.
@@ -136,6 +135,13 @@ impl<'a> Target<'a> {
         self.finding.sink.line == end
             && self.sink.is_none_or(|stmt| matches!(function.stmt(stmt).kind, StmtKind::Compound { .. }))
     }
+}
+
+/// A type whose values are numbers, seen through typedefs: not even a structure without a name of its own.
+pub fn is_number(kind: &str) -> bool {
+    const WORDS: &[&str] =
+        &["const", "volatile", "unsigned", "signed", "char", "short", "int", "long", "_Bool", "float", "double"];
+    kind.starts_with("enum ") || kind.split(' ').all(|word| WORDS.contains(&word))
 }
 
 fn push(all: &mut Vec<String>, one: String) {

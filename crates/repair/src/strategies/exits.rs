@@ -3,7 +3,7 @@
 use caulk_source::{Origin, Placement, Snippet, StmtKind};
 
 use super::{Bench, Proposals, code_of};
-use crate::change::Candidate;
+use crate::change::{BEFORE_EXIT, Candidate};
 use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -23,7 +23,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
         let StmtKind::Return { value: Some(value) } = stmt.kind else {
             let made = function.insert_before(sink, &code);
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits).calling(&call));
+            all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
             continue;
         };
         let text = function.text(value);
@@ -33,10 +33,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let name = function.fresh_name("result");
             let made = function.return_through_temp(sink, &name, &code, Placement::Auto);
             let title = format!("keep the result, release `{holder}`, then return");
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title, edits).calling(&call));
+            all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title, edits).calling(&call));
         } else {
             let made = function.insert_before(sink, &code);
-            all.add(made, |edits| Candidate::new(function, "release-before-exit", title(), edits).calling(&call));
+            all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
     }
 }

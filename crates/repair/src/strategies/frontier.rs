@@ -1,10 +1,11 @@
 //! A release at other ways out of the block's life: jumps behind the allocation, ends of branches.
 
-use caulk_source::{StmtId, StmtKind};
+use caulk_findings::StepKind;
+use caulk_source::{Stmt, StmtId, StmtKind};
 
 use super::exits::what;
 use super::{Bench, Proposals, code_of};
-use crate::change::Candidate;
+use crate::change::{Candidate, LAST_KNOWN};
 use crate::release::is_release;
 use crate::target::root;
 
@@ -16,7 +17,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let place = &target.finding.source;
     let written = function.file.offset_of(place.line, place.column.max(1)).filter(|_| place.column > 0);
     let from = written.unwrap_or(function.stmt(source).span.end);
-    for (id, stmt) in function.stmts.iter_ids() {
+    let mut ways: Vec<(StmtId, &Stmt)> = function.stmts.iter_ids().collect();
+    ways.sort_by_key(|(id, _)| !is_on_path(bench, *id));
+    for (id, stmt) in ways {
         if stmt.span.start < from || target.sink == Some(id) {
             continue;
         }
@@ -40,6 +43,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             if branch.is_some() && !function.file.mentions(near, root(&holder)) || is_null_here(bench, id, &holder) {
                 continue;
             }
+            if branch.is_some() && holder == root(&holder) && bench.is_used_behind(id, &holder) {
+                continue;
+            }
             let code = code_of(&call);
             let made = match branch {
                 Some(alone) if alone == id => function.insert_after(id, &code),
@@ -48,11 +54,24 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             };
             let with_owner = branch.is_some() && owner_goes(bench, id, &holder);
             all.add(made, |edits| {
-                let candidate = Candidate::new(function, "release-where-last-known", title, edits).calling(&call);
+                let candidate = Candidate::new(function, LAST_KNOWN, title, edits).calling(&call);
                 if with_owner { candidate.overwriting() } else { candidate }
             });
         }
     }
+}
+
+/// A jump under the last test that the finding's path takes.
+fn is_on_path(bench: &Bench<'_>, id: StmtId) -> bool {
+    let function = &bench.target.function;
+    let steps = &bench.target.finding.steps;
+    let Some(last) = steps.iter().rfind(|step| step.kind == StepKind::Branch && step.depth == 0) else { return false };
+    let test = function.ancestors(id).find_map(|at| match function.stmt(at).kind {
+        StmtKind::If { cond, .. } => Some(cond),
+        _ => None,
+    });
+    let lines = test.map(|cond| function.file.line_of(cond.start)..=function.file.line_of(cond.end));
+    bench.is_jump(id) && lines.is_some_and(|lines| lines.contains(&last.place.line))
 }
 
 /// Under a test that the pointer is null.

@@ -4,6 +4,7 @@ mod conditional;
 mod double_free;
 mod exits;
 mod frontier;
+mod initialise;
 mod label;
 mod macro_exit;
 mod mismatch;
@@ -29,8 +30,8 @@ use crate::survey::Survey;
 use crate::target::Target;
 use crate::workshop::Workshop;
 
-/// More candidates than this cost more time than they are worth.
-const MAX_CANDIDATES: usize = 20;
+/// More candidates than this are not even weighed.
+const MAX_CANDIDATES: usize = 80;
 
 /// What a strategy may look at.
 pub struct Bench<'a> {
@@ -77,6 +78,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             frontier::propose(bench, &mut all);
             unless::propose(bench, &mut all);
             macro_exit::propose(bench, &mut all);
+            initialise::propose(bench, &mut all);
             one_more_field::propose(bench, &mut all);
             owner::propose(bench, &mut all);
         }
@@ -132,6 +134,30 @@ impl Bench<'_> {
         stmt != source && here.end > made.start
             || function.ancestors(source).any(again)
             || function.stmts.iter().any(back)
+    }
+
+    /// Whether code that is surely come to behind a statement looks at the value: no place to release it.
+    fn is_used_behind(&self, stmt: StmtId, holder: &str) -> bool {
+        let function = &self.target.function;
+        let mut at = nulling::item_of(function, stmt);
+        loop {
+            let Some(block) = function.stmt(at).parent else { return false };
+            if let StmtKind::Compound { items } = &function.stmt(block).kind {
+                for item in items.iter().skip_while(|item| **item != at).skip(1) {
+                    let sets = |assign: &caulk_source::Assign| assign.whole && function.text(assign.lhs) == holder;
+                    if function.assigns.iter().any(|assign| assign.stmt == *item && sets(assign)) {
+                        return false;
+                    }
+                    if function.file.mentions(function.stmt(*item).span, crate::target::root(holder)) {
+                        return true;
+                    }
+                    if self.is_jump(*item) || matches!(function.stmt(*item).kind, StmtKind::Label { .. }) {
+                        return false;
+                    }
+                }
+            }
+            at = block;
+        }
     }
 
     /// Whether control leaves the statement's block there.

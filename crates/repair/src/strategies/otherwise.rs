@@ -11,6 +11,7 @@ use caulk_source::{StmtId, StmtKind};
 
 use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
+use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -24,6 +25,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
         for (holder, call) in bench.releases_at(stmt.span.start) {
             if !takes(bench, then, &holder) || call.contains('\n') {
+                continue;
+            }
+            if holder == root(&holder) && bench.is_used_behind(id, &holder) {
                 continue;
             }
             let title = format!("release `{holder}` where it is not taken");
