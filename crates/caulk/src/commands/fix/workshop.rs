@@ -1,6 +1,6 @@
 //! Builds patched programs for repair: clang for the units that read a patched file, then the analysis.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,22 +14,35 @@ use crate::driver::Project;
 
 type Compiled = (Arc<Unit>, Vec<String>);
 
-/// Compiled units in memory: most candidates are refused, and their units are of no use to anybody.
-const KEPT: usize = 16;
+/// Programs after which a unit that none of them had is forgotten: most candidates are refused, and their units are of
+/// no use to anybody, but those of the patches so far are part of every program.
+const KEPT: usize = 8;
 
 pub(super) struct Shop<'a> {
     project: &'a Project,
     store: &'a Store,
     options: Options,
     pool: &'a rayon::ThreadPool,
-    /// Units by what their patched files contain.
-    compiled: RefCell<FxHashMap<(UnitId, ContentHash), Compiled>>,
+    /// Units by what their patched files contain, and the last program that had them.
+    compiled: RefCell<FxHashMap<(UnitId, ContentHash), (Compiled, usize)>>,
+    /// The warnings of units as they were.
+    warned: RefCell<FxHashMap<UnitId, Vec<String>>>,
+    programs: Cell<usize>,
     parsed: RefCell<Option<(UnitId, ContentHash, SourceUnit)>>,
 }
 
 impl<'a> Shop<'a> {
     pub(super) fn new(project: &'a Project, store: &'a Store, options: Options, pool: &'a rayon::ThreadPool) -> Self {
-        Self { project, store, options, pool, compiled: RefCell::default(), parsed: RefCell::default() }
+        Self {
+            project,
+            store,
+            options,
+            pool,
+            compiled: RefCell::default(),
+            warned: RefCell::default(),
+            programs: Cell::new(0),
+            parsed: RefCell::default(),
+        }
     }
 
     /// The unit whose own file this is, or the first that reads it.
@@ -46,7 +59,8 @@ impl<'a> Shop<'a> {
         let unit = &self.project.loaded.program.units[id];
         let relevant: Vec<&(PathBuf, Vec<u8>)> = patched.iter().filter(|(path, _)| reads(unit, path)).collect();
         let key = (id, contents(relevant.iter().copied()));
-        if let Some(known) = self.compiled.borrow().get(&key) {
+        if let Some((known, used)) = self.compiled.borrow_mut().get_mut(&key) {
+            *used = self.programs.get();
             return Ok(known.clone());
         }
         let replaced: Vec<(PathBuf, String)> =
@@ -55,12 +69,17 @@ impl<'a> Shop<'a> {
             .map_err(|error| format!("the patched file does not compile: {error}"))?;
         let warnings = made.warnings.iter().map(|line| without_place(line)).collect();
         let made = (Arc::new(made.unit), warnings);
-        let mut compiled = self.compiled.borrow_mut();
-        if compiled.len() >= KEPT {
-            compiled.clear();
-        }
-        compiled.insert(key, made.clone());
+        self.compiled.borrow_mut().insert(key, (made.clone(), self.programs.get()));
         Ok(made)
+    }
+
+    fn warnings_before(&self, id: UnitId) -> Result<Vec<String>, String> {
+        if let Some(known) = self.warned.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let warnings = self.compile(id, &[])?.1;
+        self.warned.borrow_mut().insert(id, warnings.clone());
+        Ok(warnings)
     }
 
     fn with_source<T>(
@@ -105,6 +124,9 @@ impl Workshop for Shop<'_> {
 
     fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String> {
         let program = &self.project.loaded.program;
+        let now = self.programs.get() + 1;
+        self.programs.set(now);
+        self.compiled.borrow_mut().retain(|_, (_, used)| *used + KEPT >= now);
         let mut replaced: Vec<(UnitId, Arc<Unit>)> = Vec::new();
         let mut warnings_before = Vec::new();
         let mut warnings_after = Vec::new();
@@ -112,7 +134,7 @@ impl Workshop for Shop<'_> {
             if patched.iter().any(|(path, _)| reads(unit, path)) {
                 let (made, warnings) = self.compile(id, patched)?;
                 warnings_after.extend(warnings);
-                warnings_before.extend(self.compile(id, &[])?.1);
+                warnings_before.extend(self.warnings_before(id)?);
                 replaced.push((id, made));
             }
         }
