@@ -17,6 +17,8 @@ pub struct Expect {
     pub overwrites: bool,
     /// It lets a destructor release one more part of what it is given.
     pub in_destructor: bool,
+    /// It releases what `realloc` could not make larger.
+    pub grows: bool,
     /// By its shape, the same blocks are released as before on every way through.
     pub same_releases: bool,
     /// A release was moved from here: it may have the doubts that it had.
@@ -66,6 +68,11 @@ impl Candidate {
 
     pub fn in_destructor(mut self) -> Self {
         self.expect.in_destructor = true;
+        self
+    }
+
+    pub fn growing(mut self) -> Self {
+        self.expect.grows = true;
         self
     }
 

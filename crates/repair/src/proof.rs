@@ -25,7 +25,7 @@ pub fn prove(
     appeared(before, survey)?;
     let (released, changed) = releases(before, survey, change, expect, finding)?;
     // A block that nobody else refers to is gone: other functions cannot tell, whatever the analysis makes of it.
-    let alone = expect.only_releases() && !expect.overwrites && released > 0;
+    let alone = expect.only_releases() && !expect.overwrites && !expect.grows && released > 0;
     let concerned = |function: &str| !alone || changed.contains(function);
     suspicions(before, survey, expect, &concerned)?;
     effects(before, survey, expect, &concerned)?;
@@ -245,7 +245,10 @@ pub fn speaks_against(doubt: Doubt, expect: Expect, finding: &Finding) -> Result
     let overwritten = doubt == Doubt::StillReferenced && expect.overwrites;
     // The destructor's parameter is not its own block; its callers are asked below and elsewhere.
     let given = doubt == Doubt::NotOurs && expect.in_destructor;
-    if overwritten || given || doubt == Doubt::Part { Ok(()) } else { Err(say(doubt, finding)) }
+    // Where the call succeeds, the block is gone all the same, whoever gave it: nobody may look at it behind the call
+    // who does not know how it went. Those are this function and its callers, and they are analysed and compared.
+    let grown = doubt == Doubt::NotOurs && expect.grows;
+    if overwritten || given || grown || doubt == Doubt::Part { Ok(()) } else { Err(say(doubt, finding)) }
 }
 
 fn say(doubt: Doubt, finding: &Finding) -> String {

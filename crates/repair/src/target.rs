@@ -37,7 +37,10 @@ impl<'a> Target<'a> {
             let at = function.file.offset_of(place.line, place.column.max(1)).filter(|_| place.column > 0);
             let made_here = |value: caulk_source::Span| at.is_none_or(|at| value.contains(at));
             for assign in function.assigns.iter().filter(|assign| assign.stmt == source && !assign.compound) {
-                if made_here(assign.rhs) {
+                // What an assignment itself loses is where it was before: `t->p = realloc(t->p, n);`
+                let lost_here =
+                    self.finding.source == self.finding.sink && at.is_some_and(|at| assign.span.contains(at));
+                if made_here(assign.rhs) || lost_here {
                     push(&mut found, function.text(assign.lhs));
                 }
             }

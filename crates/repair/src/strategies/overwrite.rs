@@ -20,8 +20,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 continue;
             }
             let rhs = function.text(assign.rhs);
-            if rhs.starts_with("realloc(") || rhs.starts_with("reallocarray(") {
-                realloc(bench, all, assign, &holder, &rhs);
+            let plain = without_cast(&rhs);
+            if plain.starts_with("realloc(") || plain.starts_with("reallocarray(") {
+                realloc(bench, all, assign, &holder, plain);
                 continue;
             }
             let mentioned = function.file.mentions(assign.rhs, crate::target::root(&holder)) && rhs.contains(&holder);
@@ -37,6 +38,15 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
     }
     owner(bench, all);
+}
+
+/// `realloc(p, n)` of `(char *) realloc(p, n)`.
+fn without_cast(code: &str) -> &str {
+    let cast = code.strip_prefix('(').and_then(|rest| rest.split_once(')'));
+    match cast {
+        Some((kind, rest)) if kind.trim_end().ends_with('*') => rest.trim_start(),
+        _ => code,
+    }
 }
 
 fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign, holder: &str, rhs: &str) {
@@ -59,7 +69,12 @@ fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign
             Ok(edits)
         })
     };
-    all.add(made, |edits| Candidate::new(function, "realloc-temporary", title(), edits));
+    // What the analysis itself calls lost when this very call fails.
+    let grown = bench.target.finding.source == bench.target.finding.sink;
+    all.add(made, |edits| {
+        let candidate = Candidate::new(function, "realloc-temporary", title(), edits);
+        if grown { candidate.growing() } else { candidate }
+    });
 }
 
 /// `list = join(list, s);` becomes `joined = join(list, s); free(list); list = joined;`
