@@ -311,8 +311,8 @@ impl Session<'_> {
 
     fn finish(self, wanted: &dyn Fn(&Finding) -> bool) -> Repaired {
         let mut done = self.done;
-        let left: Vec<Finding> = self.survey.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
-        for (finding, key) in left.iter().zip(identities(&left)) {
+        let left = &self.survey.findings;
+        for (finding, key) in left.iter().zip(identities(left)).filter(|(finding, _)| wanted(finding)) {
             let known = self.reasons.get(&key).cloned();
             let (reason, tried) = known.unwrap_or_else(|| ("no safe patch was found".into(), Vec::new()));
             let patch = Patch { tried, ..Patch::refused(finding.fingerprint.clone(), reason) };

@@ -119,7 +119,7 @@ impl FunctionSource {
         };
         self.check_stmt(stmt)?;
         self.check_span(value)?;
-        let text = self.file.slice(value);
+        let text = within_parentheses(self.file.slice(value));
         if self.return_type == "void" {
             let mut before = Snippet::line(concat(&[text, b";"]));
             before.lines.extend(code.lines.iter().cloned());
@@ -354,4 +354,15 @@ impl FunctionSource {
         line(&mut text, &brace_indent, b"}");
         text
     }
+}
+
+/// `f(p)` of `(f(p))`: where it is not returned any more, it needs none.
+fn within_parentheses(text: &[u8]) -> &[u8] {
+    let Some(inner) = text.strip_prefix(b"(").and_then(|text| text.strip_suffix(b")")) else { return text };
+    let mut open = 0i32;
+    let closed = inner.iter().all(|byte| {
+        open += i32::from(*byte == b'(') - i32::from(*byte == b')');
+        open >= 0 && !matches!(byte, b'"' | b'\'')
+    });
+    if closed && open == 0 { inner } else { text }
 }
