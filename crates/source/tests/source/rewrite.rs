@@ -70,7 +70,7 @@ fn void_and_long_returns() {
 fn a_return_without_a_blank_keeps_its_words_apart() {
     assert_eq!(
         through_temp("int f(char *p)\n{\n\treturn(g(p));\n}\n", "return(g(p));"),
-        "int f(char *p)\n{\n\tint ret = (g(p));\n\tfree(p);\n\treturn ret;\n}\n"
+        "int f(char *p)\n{\n\tint ret = g(p);\n\tfree(p);\n\treturn ret;\n}\n"
     );
 }
 
