@@ -105,7 +105,9 @@ fn rust(file: &File, complaints: &mut Vec<Complaint>) {
         complaints.push(Complaint::new(path, 1, "does not begin with a module doc: `//! What this is, and why.`"));
     }
     let may_be_unsafe = MAY_BE_UNSAFE.iter().any(|room| path.starts_with(room));
-    let may_print = MAY_PRINT.iter().any(|room| path.starts_with(room)) || is_test(path) || path.ends_with("/build.rs");
+    // Build scripts, and what they share, speak to cargo.
+    let builds = path.ends_with("/build.rs") || path.contains("/build/");
+    let may_print = MAY_PRINT.iter().any(|room| path.starts_with(room)) || is_test(path) || builds;
     for (number, line) in numbered(&file.text) {
         let code = line.trim_start();
         if code.starts_with("//") {
@@ -175,6 +177,7 @@ mod tests {
             ]
         );
         assert_eq!(complaints("crates/frontend/src/a.rs", text).len(), 1);
+        assert_eq!(complaints("crates/frontend/build/a.rs", text), [""; 0]);
         assert_eq!(complaints("crates/caulk/src/a.rs", text).len(), 1);
         assert_eq!(complaints("crates/ir/src/a.rs", "//! Doc.\n#![deny(unsafe_code)]\n"), [""; 0]);
     }
