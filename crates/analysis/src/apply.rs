@@ -8,6 +8,7 @@ use caulk_base::Id;
 use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty};
 
 use crate::clauses::{Clause, Literal};
+use crate::counted;
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
@@ -182,13 +183,17 @@ impl Engine<'_> {
         translation: &mut Translation<'_>,
     ) -> Option<State> {
         let id = translation.site;
+        let mut unforeseen: Vec<ObjId> = Vec::new();
         // When does it happen? Facts about new objects come with the objects.
         for &(term, lo, hi, ref not) in &outcome.ranges {
             if translation.is_fresh(term) {
                 continue;
             }
-            let is_argument = matches!(translation.summary.terms[term.index()], Term::Param(_));
+            let original = &translation.summary.terms[term.index()];
+            let is_argument = matches!(original, Term::Param(_));
+            let decided = counted::decided_by(translation.summary, term, &Range { lo, hi, not: not.as_slice().into() });
             let term = self.translate(before, translation, term);
+            unforeseen.extend(decided.filter(|_| counted::is_hidden(&self.terms, term)));
             // `resize(p, count * size)`: what is worked out as a size is not taken to be 0.
             if is_argument
                 && (lo, hi) == (0, 0)
@@ -302,10 +307,12 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let inputs: Vec<(TermId, ObjState)> = outcome
+        let inputs: Vec<(TermId, ObjState, bool)> = outcome
             .objs
             .iter()
-            .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, *known)))
+            .filter_map(|(obj, known)| {
+                Some((self.input_pointer(before, translation, *obj)?, *known, unforeseen.contains(obj)))
+            })
             .collect();
         let held: Vec<TermId> = writes
             .iter()
@@ -323,7 +330,7 @@ impl Engine<'_> {
             let args = translation.args.clone();
             self.drain(&mut state, translation.summary, &args, &released, id);
         }
-        for (ptr, known) in inputs {
+        for (ptr, known, unforeseen) in inputs {
             let inline = self.models.families[known.family].is_inline;
             if inline && known.status == Status::FREED && !self.holds_inline(&state, ptr) {
                 continue;
@@ -335,6 +342,12 @@ impl Engine<'_> {
                 let block = self.terms.ptr_add(ptr, known.freed_off);
                 if !self.release(&mut state, block, known.family, id) {
                     return None;
+                }
+                if unforeseen
+                    && let Some((target, _)) = self.terms.pointee(ptr)
+                    && let Some(entry) = state.obj_mut(target)
+                {
+                    entry.status = entry.status.join(Status::LIVE);
                 }
             } else if known.status.may(Status::FREED)
                 && let Some((target, _)) = self.terms.pointee(ptr)

@@ -138,11 +138,11 @@ pub(crate) struct Engine<'a> {
     pub floors: Vec<(TermId, Range)>,
     /// Arrays of which some element was released, whichever it was.
     pub emptied: FxHashSet<ObjId>,
-    /// The objects that each object was put into, on any way.
     /// Parameters that were put into memory.
     pub put_away: BTreeSet<u32>,
     /// Some paths were not followed to their end.
     pub cut: bool,
+    /// The objects that each object was put into, on any way.
     pub ever_within: FxHashMap<ObjId, BTreeSet<ObjId>>,
     /// Blocks that were exchanged for a larger one, with that one.
     pub grown: BTreeSet<(ObjId, ObjId)>,

@@ -28,7 +28,8 @@ const MAX_OBJECTS: usize = 12;
 impl Engine<'_> {
     /// The function's ways out, as far as they are told apart.
     pub(crate) fn merged_exits(&mut self) -> Vec<State> {
-        let exits = std::mem::take(&mut self.exits);
+        let mut exits = std::mem::take(&mut self.exits);
+        crate::counted::soften_releases(&self.terms, &mut exits);
         let mut states: Vec<State> = exits.into_iter().map(|exit| self.exit_state(exit)).collect();
         self.name_blocks_alike(&mut states);
         let block = caulk_ir::BlockId(self.function.blocks.len() as u32);

@@ -20,6 +20,7 @@ mod cfg;
 mod clauses;
 mod commons;
 mod conditions;
+mod counted;
 mod covers;
 mod describe;
 mod drain;

@@ -13,6 +13,7 @@ use caulk_base::FxHasher;
 use caulk_ir::{BinOp, BlockId, ValueId};
 use caulk_models::FamilyId;
 
+use crate::counted;
 use crate::facts::Range;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
@@ -91,7 +92,8 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
         let stored = grain != Grain::Owned
             && matches!(terms.get(cell.term), Term::Param(_))
             && !matches!(terms.object(place.0), Object::Stack(_));
-        if constant || stored || !terms.mentions(cell.term).is_empty() {
+        let counted = grain == Grain::Effect && counted::is_bounded(state, terms, *place, cell.term);
+        if constant || stored || counted || !terms.mentions(cell.term).is_empty() {
             (2u8, place, cell.term).hash(&mut hasher);
         }
     }

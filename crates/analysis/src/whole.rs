@@ -381,9 +381,10 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         // Every way was given up, or ends in an error: that is not to say that it does not come back.
         let stuck = member.is_stuck(knowledge);
         let mut result = member.result?;
+        let cut = result.summary.cut;
         if stuck {
             result.summary = Summary::unknown();
-            result.degraded = true;
+            result.degraded |= cut;
             knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
         }
         // What an earlier round asked has led here, too.
