@@ -242,7 +242,7 @@ impl Engine<'_> {
         let computed: Vec<bool> = outcome
             .writes
             .iter()
-            .map(|write| widen::is_computed_term(&translation.summary.terms[write.term.index()]))
+            .map(|write| widen::is_computed_term(translation.summary, write.term))
             .collect();
         let moved: Vec<(TermId, ObjId)> = outcome
             .moved

@@ -6,7 +6,7 @@
 //! A flag that is set to constants is no counter and keeps them apart; so does a counter whose next value ends
 //! the loop (`for (once = 0; once < 1; once++)`).
 
-use caulk_base::FxHashSet;
+use caulk_base::{FxHashSet, Id};
 use caulk_ir::{BinOp, BlockId, CmpOp, Function, InstId, Op, ValueId, ValueKind};
 
 use crate::arithmetic::fold_cmp;
@@ -16,6 +16,7 @@ use crate::merge::{BLOCK_SITE, block_site, input_object};
 use crate::object::{ObjId, Object};
 use crate::place::Off;
 use crate::state::State;
+use crate::summary::Summary;
 use crate::term::{DEEP, Term, TermId};
 
 impl Engine<'_> {
@@ -75,14 +76,18 @@ impl Engine<'_> {
         }
     }
 
-    /// Is the value worked out by arithmetic?
+    /// Is the value worked out by arithmetic from what lay in memory, or from the round before? (`tail = &element->next`
+    /// is not, where the element is a new one: that is one place in each round.)
     pub(crate) fn is_computed(&self, value: ValueId) -> bool {
         let mut value = value;
+        let mut computed = false;
         loop {
             let ValueKind::Inst(inst) = self.function.values[value].kind else { return false };
             match &self.function.insts[inst].op {
                 Op::Cast { a, .. } => value = *a,
-                op => return is_arithmetic(op),
+                Op::Offset { base, .. } => (value, computed) = (*base, true),
+                Op::Call(_) | Op::Alloca { .. } => return false,
+                op => return computed || is_arithmetic(op),
             }
         }
     }
@@ -273,10 +278,15 @@ fn comes_round(function: &Function, phi: ValueId, value: ValueId) -> bool {
 }
 
 /// Does a summary's term hold arithmetic, so that each call gives another value?
-pub(crate) fn is_computed_term(term: &Term) -> bool {
-    match *term {
+pub(crate) fn is_computed_term(summary: &Summary, term: TermId) -> bool {
+    match summary.terms[term.index()] {
         Term::Bin(op, ..) => !matches!(op, BinOp::And | BinOp::Or | BinOp::Xor),
-        Term::Addr { off, .. } => off != 0,
+        // A place in a new block, or in what is handed over, is one place.
+        Term::Addr { off, obj } => {
+            off != 0
+                && matches!(summary.objects[obj.index()], Object::Deref(base)
+                    if !matches!(summary.terms[base.index()], Term::Param(_)))
+        }
         Term::Elem { .. } => true,
         _ => false,
     }
