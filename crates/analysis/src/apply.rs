@@ -214,8 +214,14 @@ impl Engine<'_> {
         for clause in &outcome.clauses {
             state = self.assume_either(state, before, translation, clause)?;
         }
-        // What must still be alive for it.
+        // What must still be alive for it, or have been there before.
         for (obj, known) in &outcome.objs {
+            if known.found
+                && let Some(ptr) = self.input_pointer(before, translation, *obj)
+                && self.is_new_to_memory(before, ptr)
+            {
+                return None;
+            }
             if !known.used && !known.passed {
                 continue;
             }
@@ -239,11 +245,8 @@ impl Engine<'_> {
         let rewired: Vec<Option<TermId>> =
             outcome.rewired.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
         // Values are worked out before anything is written: they speak of memory as it was.
-        let computed: Vec<bool> = outcome
-            .writes
-            .iter()
-            .map(|write| widen::is_computed_term(translation.summary, write.term))
-            .collect();
+        let computed: Vec<bool> =
+            outcome.writes.iter().map(|write| widen::is_computed_term(translation.summary, write.term)).collect();
         let moved: Vec<(TermId, ObjId)> = outcome
             .moved
             .iter()

@@ -81,6 +81,19 @@ impl Engine<'_> {
         }
     }
 
+    /// Does the pointer lead to a block that this path has made and put nowhere but into variables?
+    pub(crate) fn is_new_to_memory(&self, state: &State, ptr: TermId) -> bool {
+        let Some(block) = self.block_of(ptr) else { return false };
+        let elsewhere =
+            |(holder, _): &(ObjId, crate::place::Off)| !matches!(self.terms.object(*holder), Object::Stack(_));
+        state.obj(block).is_some_and(|known| !known.escaped)
+            && !state.weak.iter().any(|(_, term)| self.terms.mentions(*term).contains(&block))
+            && !state
+                .cells
+                .iter()
+                .any(|(place, cell)| elsewhere(place) && self.terms.mentions(cell.term).contains(&block))
+    }
+
     /// The truth of a condition becomes a fact. `false`: it cannot be.
     pub(crate) fn assume(&mut self, state: &mut State, cond: TermId, truth: bool, at: InstId) -> bool {
         // `a | b` is zero when both are; where one is known to be zero, it is the other.
@@ -116,6 +129,16 @@ impl Engine<'_> {
                     && let Some(known) = state.obj_mut(block)
                 {
                     known.give_away();
+                }
+            }
+            // An argument that a search has come upon: `if (found->key == key)`.
+            for (param, other) in [(a, b), (b, a)] {
+                if matches!(self.terms.get(param), Term::Param(_))
+                    && matches!(self.terms.get(other), Term::Content { .. })
+                    && self.terms.is_private(other)
+                {
+                    let (input, family) = (self.terms.intern_object(Object::Deref(param)), self.memory);
+                    state.obj_entry(input, family).found = true;
                 }
             }
         }

@@ -55,6 +55,7 @@ fn is_within(arrived: &ObjState, known: &ObjState) -> bool {
     known.status.join(status) == known.status
         && (known.is_given_away() || !arrived.is_given_away())
         && (known.lent || !arrived.lent)
+        && (arrived.found || !known.found)
         && (known.drained || !arrived.drained)
         && arrived.retained <= known.retained
 }

@@ -256,7 +256,12 @@ impl Engine<'_> {
             Object::Heap { .. } => reached.contains(*obj),
             Object::Deref(base) => {
                 !is_hidden(terms, *base)
-                    && (known.status != Status::LIVE || known.used || known.passed || known.escaped || known.lent)
+                    && (known.status != Status::LIVE
+                        || known.used
+                        || known.passed
+                        || known.escaped
+                        || known.lent
+                        || known.found)
             }
             Object::Global(_) | Object::External(_) => known.status != Status::LIVE,
         });

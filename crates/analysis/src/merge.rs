@@ -131,8 +131,8 @@ fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
             },
             _ => false,
         };
-        if obj.zeroed || needed {
-            (id, obj.zeroed, needed).hash(hasher);
+        if obj.zeroed || needed || obj.found {
+            (id, obj.zeroed, needed, obj.found).hash(hasher);
         }
     }
     (&state.moved, &state.rewired, state.stir, state.starved).hash(hasher);

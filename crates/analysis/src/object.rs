@@ -80,6 +80,8 @@ pub struct ObjState {
     pub chosen: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
     pub lent: bool,
+    /// An input that turned out to be what lay in memory already: nobody has just made it.
+    pub found: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
     pub used: bool,
     /// Passed on to a function that may look at it, on every path here.
@@ -118,6 +120,7 @@ impl ObjState {
             housed: false,
             chosen: false,
             lent: false,
+            found: false,
             used: false,
             passed: false,
             owned: false,
@@ -158,6 +161,7 @@ impl ObjState {
             housed: self.housed || other.housed,
             chosen: self.chosen || other.chosen,
             lent: self.lent || other.lent,
+            found: self.found && other.found,
             used: self.used && other.used,
             passed: self.passed && other.passed,
             owned: self.owned && other.owned,

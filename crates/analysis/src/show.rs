@@ -217,6 +217,9 @@ fn effects(knowledge: &Knowledge<'_>, words: &Words<'_>, obj: ObjId, known: &Obj
     if known.escaped {
         all.push(format!("may keep {name} where it is not seen"));
     }
+    if known.found {
+        all.push(format!("only if {name} lay in memory before"));
+    }
     if known.lent {
         all.push(format!("lends {name} to a function without body or model"));
     }
