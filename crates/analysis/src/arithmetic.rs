@@ -46,6 +46,8 @@ impl Terms {
                     (BinOp::LShr, Some(by)) if x.zeros >> 63 == 1 => {
                         Bits { zeros: !(!x.zeros >> by), ones: x.ones >> by }
                     }
+                    // How wide the number is, is not known: a bit that repeats its sign is none of its own.
+                    (BinOp::LShr, Some(by)) if x.ones >> 63 == 0 => Bits { zeros: x.zeros >> by, ones: x.ones >> by },
                     _ => Bits::default(),
                 }
             }
