@@ -185,6 +185,11 @@ impl Terms {
                 _ => ZERO,
             };
         }
+        if let (Term::Func(_), Term::Func(_)) = (self.get(a), self.get(b))
+            && matches!(op, CmpOp::Eq | CmpOp::Ne)
+        {
+            return if op == CmpOp::Ne { ONE } else { ZERO };
+        }
         // Constants go to the right, so that one comparison has one term.
         if self.as_int(a).is_some() || (self.as_int(b).is_none() && b < a && matches!(op, CmpOp::Eq | CmpOp::Ne)) {
             return self.cmp_ordered(swapped(op), b, a);

@@ -1,6 +1,6 @@
 //! Calls: which function, and what is assumed of one that nobody knows.
 
-use caulk_ir::{Call, Callee, FuncId, FunctionAttrs, Inst, InstId, SymbolKind, Target, Ty};
+use caulk_ir::{Call, Callee, CmpOp, FuncId, FunctionAttrs, Inst, InstId, SymbolKind, Target, Ty};
 use caulk_models::FamilyId;
 
 use crate::engine::Engine;
@@ -70,8 +70,12 @@ impl Engine<'_> {
                         states.extend(self.modelled(state.clone(), id, inst, call, &args, model));
                     }
                 }
-                if !functions.is_empty() {
-                    states.extend(self.call_all(state, id, inst, call, &args, &functions));
+                let several = functions.len() > 1;
+                for one in functions {
+                    let mut state = state.clone();
+                    if !several || self.is_target(&mut state, pointer, one) {
+                        states.extend(self.call_all(state, id, inst, call, &args, &[one]));
+                    }
                 }
                 let certain = matches!(self.terms.get(pointer), Term::Func(_) | Term::Addr { .. });
                 for (obj, known) in states.iter_mut().flat_map(|state| &mut state.objs) {
@@ -123,6 +127,16 @@ impl Engine<'_> {
             return modelled.then(|| Targets { library: vec![external], ..Targets::default() });
         }
         self.knowledge.indirect(id).cloned()
+    }
+
+    /// Which function an input's pointer means decides what happens: callers who know it know that.
+    fn is_target(&mut self, state: &mut State, pointer: TermId, one: FuncId) -> bool {
+        if !matches!(self.terms.get(pointer), Term::Content { epoch: 0, .. } | Term::Param(_)) {
+            return true;
+        }
+        let function = self.terms.func(one);
+        let same = self.terms.cmp(CmpOp::Eq, pointer, function);
+        state.facts.assume(&mut self.terms, same, true)
     }
 
     fn call_all(
