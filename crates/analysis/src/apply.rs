@@ -310,12 +310,10 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let inputs: Vec<(TermId, ObjState, bool)> = outcome
+        let inputs: Vec<(TermId, ObjState, ObjId)> = outcome
             .objs
             .iter()
-            .filter_map(|(obj, known)| {
-                Some((self.input_pointer(before, translation, *obj)?, *known, unforeseen.contains(obj)))
-            })
+            .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, *known, *obj)))
             .collect();
         let held: Vec<TermId> = writes
             .iter()
@@ -333,7 +331,16 @@ impl Engine<'_> {
             let args = translation.args.clone();
             self.drain(&mut state, translation.summary, &args, &released, id);
         }
-        for (ptr, known, unforeseen) in inputs {
+        let mut released: Vec<(TermId, bool)> = Vec::new();
+        for (ptr, known, of) in inputs {
+            // Two elements that the callee takes for different ones, and that are one here: it has seen them at two times.
+            let element = is_element(translation.summary, of);
+            if known.status == Status::FREED {
+                if released.iter().any(|&(other, too)| other == ptr && (element || too)) {
+                    continue;
+                }
+                released.push((ptr, element));
+            }
             let inline = self.models.families[known.family].is_inline;
             if inline && known.status == Status::FREED && !self.holds_inline(&state, ptr) {
                 continue;
@@ -346,7 +353,7 @@ impl Engine<'_> {
                 if !self.release(&mut state, block, known.family, id) {
                     return None;
                 }
-                if unforeseen
+                if unforeseen.contains(&of)
                     && let Some((target, _)) = self.terms.pointee(ptr)
                     && let Some(entry) = state.obj_mut(target)
                 {
@@ -561,6 +568,12 @@ fn is_foreseeable(outcome: &Outcome, others: &[&Outcome]) -> bool {
     ranges.into_iter().any(|range| others.iter().any(|other| !other.ranges.contains(range)))
         || outcome.atoms.iter().any(|atom| others.iter().any(|other| !other.atoms.contains(atom)))
         || outcome.clauses.iter().any(|clause| others.iter().any(|other| !other.clauses.contains(clause)))
+}
+
+/// Is it what an element of an array points to, at an index that the callee does not know?
+fn is_element(summary: &Summary, obj: ObjId) -> bool {
+    let Object::Deref(base) = summary.objects[obj.index()] else { return false };
+    matches!(summary.terms[base.index()], Term::Content { off: Off::Elem(..), .. })
 }
 
 /// An insertion that returns the element which was there already: whoever ignores that result has made

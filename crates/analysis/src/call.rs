@@ -283,7 +283,7 @@ impl Engine<'_> {
             return;
         }
         for obj in self.reachable(state, [ptr]).iter() {
-            if matches!(self.terms.object(obj), Object::Code(_)) {
+            if self.is_unchangeable(obj) {
                 continue;
             }
             for term in state.havoc(obj, id) {
@@ -294,6 +294,15 @@ impl Engine<'_> {
             }
         }
         state.version = id.0 + 1;
+    }
+
+    /// Code, string literals and other constants.
+    fn is_unchangeable(&self, obj: ObjId) -> bool {
+        match *self.terms.object(obj) {
+            Object::Code(_) => true,
+            Object::Global(global) => self.knowledge.is_constant(global),
+            _ => false,
+        }
     }
 
     fn clobber_globals(&mut self, state: &mut State, id: InstId) {
@@ -383,6 +392,9 @@ impl Engine<'_> {
     /// Numbers behind the pointer are no longer known; pointers may still be there.
     pub(crate) fn scribble(&mut self, state: &mut State, ptr: TermId, id: InstId) {
         let Some((obj, _)) = self.terms.pointee(ptr) else { return };
+        if self.is_unchangeable(obj) {
+            return;
+        }
         let terms = &self.terms;
         state.cells.retain(|((of, _), cell)| *of != obj || terms.is_held_by_name(cell.term));
         put(&mut state.epochs, obj, id.0 + 1);

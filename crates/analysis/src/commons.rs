@@ -15,8 +15,10 @@ use caulk_ir::InstId;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
+use crate::merge::BLOCK_SITE;
 use crate::object::{ObjId, Object, Status};
-use crate::state::State;
+use crate::place::Off;
+use crate::state::{State, put};
 use crate::term::{Term, TermId, Terms};
 
 /// More facts about memory behind globals than this and they become one.
@@ -86,6 +88,35 @@ impl Engine<'_> {
             !fold
         });
         state.stir = state.stir.max(stir);
+    }
+
+    /// What lies somewhere in a global, at no place that could be named, is the program's own from here on: callers are
+    /// told that the global has changed.
+    pub(crate) fn leave_in_globals(&mut self, state: &mut State) {
+        let terms = &self.terms;
+        let global = |obj: ObjId| matches!(terms.object(obj), Object::Global(_) | Object::External(_));
+        let mut left: Vec<(ObjId, TermId)> = Vec::new();
+        state.weak.retain(|&(obj, term)| {
+            let fold = global(obj) && terms.as_int(term).is_none();
+            if fold {
+                left.push((obj, term));
+            }
+            !fold
+        });
+        state.cells.retain(|((obj, off), cell)| {
+            let somewhere = matches!(off, Off::Elem(index, _) if terms.is_private(*index));
+            let fold = somewhere && global(*obj) && terms.as_int(cell.term).is_none();
+            if fold {
+                left.push((*obj, cell.term));
+            }
+            !fold
+        });
+        for (obj, term) in left {
+            put(&mut state.epochs, obj, BLOCK_SITE);
+            if self.terms.is_told(term) {
+                self.escape(state, term);
+            }
+        }
     }
 
     /// A callee has changed or released things behind globals that it does not name.

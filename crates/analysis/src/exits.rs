@@ -116,6 +116,7 @@ impl Engine<'_> {
     fn exit_state(&mut self, exit: Exit) -> State {
         let Exit { mut state, result } = exit;
         state.env.clear();
+        self.leave_in_globals(&mut state);
         let aggregate = matches!(self.function.ret, caulk_ir::Ty::Aggregate(_));
         let returned = result.and_then(|term| match *self.terms.get(term) {
             Term::Addr { obj, .. } if aggregate => Some(obj),
