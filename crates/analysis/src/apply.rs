@@ -98,7 +98,7 @@ impl Engine<'_> {
         }
         if ignored || inst.result.is_none() {
             self.trust_release(&mut states, &args);
-            self.trust_taking(&mut states, &args, ignored);
+            self.trust_taking(&state, &mut states, &args, ignored);
         }
         states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next }).collect()
     }
@@ -136,9 +136,16 @@ impl Engine<'_> {
     /// the other ways, and relies on it. So does a caller who ignores a result that would tell that the argument was
     /// refused (a key that is there already), unless he could have known: the outcome depends on what he passed, or on
     /// whether there was memory.
-    fn trust_taking(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId], ignored: bool) {
+    fn trust_taking(&self, before: &State, states: &mut Vec<(&Outcome, State)>, args: &[TermId], ignored: bool) {
         for &arg in args {
-            for &obj in self.terms.mentions(arg) {
+            let mut given: Vec<ObjId> = self.terms.mentions(arg).to_vec();
+            // Also what lies in a local that is passed by its address, to be copied.
+            if let Term::Addr { obj: local, .. } = *self.terms.get(arg)
+                && matches!(self.terms.object(local), Object::Stack(_))
+            {
+                given.extend(before.cells_of(local).flat_map(|(_, cell)| self.terms.mentions(cell.term)));
+            }
+            for obj in given {
                 let taken = |state: &State| {
                     state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::FREED))
                         || state.cells.iter().any(|((holder, _), cell)| {

@@ -330,6 +330,9 @@ impl Joiner<'_> {
                 if may_stay || (!initial && matches!(self.terms.get(term), Term::Param(_))) {
                     let object = self.terms.intern_object(Object::Deref(term));
                     self.kept.push(object);
+                } else if !initial && size == 8 && matches!(self.terms.get(term), Term::Content { epoch: 0, .. }) {
+                    let object = self.terms.intern_object(Object::Deref(term));
+                    self.kept.push(object);
                 } else if !initial && let Some(object) = input_object(self.terms, term) {
                     self.kept.push(object);
                 }
