@@ -211,6 +211,10 @@ impl Terms {
                 && matches!(op, CmpOp::Eq | CmpOp::Ne)
                 && (0..=i64::MAX >> 64u32.saturating_sub(bits).min(63)).contains(&k)
             {
+                // Without a sign, and taken for a larger number: it is not meant to be past its end and back at 0.
+                if k == 0 && self.least_of_sum(inner).is_some_and(|least| least > 0) {
+                    return if op == CmpOp::Ne { ONE } else { ZERO };
+                }
                 let k = self.int(sign_extend(k, bits));
                 return self.cmp(op, inner, k);
             }
@@ -231,6 +235,16 @@ impl Terms {
             }
         }
         self.intern(Term::Cmp(op, a, b))
+    }
+
+    /// What is added to other numbers in a sum of which nothing is taken away.
+    fn least_of_sum(&self, id: TermId) -> Option<i64> {
+        match *self.get(id) {
+            Term::Int(value) => Some(value),
+            Term::Bin(BinOp::Add, a, b) => self.least_of_sum(a)?.checked_add(self.least_of_sum(b)?),
+            Term::Bin(BinOp::Sub, ..) => None,
+            _ => Some(0),
+        }
     }
 
     /// A comparison as it stands, without simplification: for handing conditions to the solver.

@@ -257,6 +257,21 @@ impl<'a> Exporter<'a> {
         new
     }
 
+    /// What was written; the number itself, where the way says which it is: `it->kind = kind`, when `kind == 2`.
+    fn written(&mut self, state: &State, id: TermId) -> TermId {
+        let number = matches!(self.from.get(id), Term::Content { .. } | Term::Param(_) | Term::Bin(..))
+            .then(|| state.facts.range(self.from, id).constant())
+            .flatten();
+        match number {
+            Some(value) => {
+                let new = TermId::new(self.terms.len());
+                self.terms.push(Term::Int(value));
+                new
+            }
+            None => self.term(id),
+        }
+    }
+
     fn outcome(&mut self, state: &State) -> Outcome {
         let mut outcome = Outcome {
             starved: state.starved,
@@ -288,7 +303,7 @@ impl<'a> Exporter<'a> {
                     obj: new,
                     off: self.off(*off),
                     size: cell.size,
-                    term: self.term(cell.term),
+                    term: self.written(state, cell.term),
                 });
             } else if !outcome.changed.contains(&new) {
                 outcome.changed.push(new);
