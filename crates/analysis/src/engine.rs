@@ -20,10 +20,9 @@ use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject,
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
-use crate::replay::MAX_PATHS;
 use crate::state::State;
 use crate::summary::Summary;
-use crate::term::{Term, TermId, Terms};
+use crate::term::{TermId, Terms};
 use crate::trace::Event;
 use crate::whole::Knowledge;
 
@@ -532,82 +531,5 @@ impl Engine<'_> {
         self.collect(&mut state, None, Some(result));
         self.report_lost(&mut state, at, Loss::Return, |_, _, _| true);
         self.exits.push(Exit { state, result });
-    }
-
-    /// Is the object the same one each time its name comes up?
-    fn is_certain(&self, obj: ObjId) -> bool {
-        let Object::Deref(base) = *self.terms.object(obj) else { return true };
-        !self.terms.contains(base, &mut |part, _| match part {
-            Term::Content { off, epoch, obj } => {
-                *epoch != 0
-                    || !matches!(off, Off::At(_))
-                    || matches!(self.terms.object(*obj), Object::Stack(_) | Object::Heap { older: true, .. })
-            }
-            Term::Pure { .. } | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
-            Term::Sym { site, .. } => *site >= merge::BLOCK_SITE,
-            _ => false,
-        })
-    }
-
-    /// Pointer parameters that are null in the state.
-    fn null_params(&mut self, state: &State) -> Vec<u32> {
-        let mut params: Vec<u32> = Vec::new();
-        for (_, value) in self.function.values.iter_ids() {
-            if let caulk_ir::ValueKind::Param(index) = value.kind
-                && value.ty == caulk_ir::Ty::Ptr
-            {
-                let term = self.terms.param(index);
-                if state.facts.range(&self.terms, term).constant() == Some(0) {
-                    params.push(index);
-                }
-            }
-        }
-        params
-    }
-
-    pub(crate) fn report(
-        &mut self,
-        kind: IncidentKind,
-        state: &State,
-        obj: ObjId,
-        family: FamilyId,
-        at: InstId,
-        loss: Option<Loss>,
-    ) {
-        let known = state.obj(obj);
-        // Where everything was merged, or the object has no certain name, an error is only a suspicion.
-        if self.degraded || !self.is_certain(obj) {
-            self.suspicions.insert((at, kind));
-            return;
-        }
-        let subject = match *self.terms.object(obj) {
-            Object::Heap { site, sub, .. } => Subject::Allocated { site, sub },
-            _ => Subject::Input(crate::describe::object(self.program, &self.terms, obj)),
-        };
-        let key = (kind.clone(), subject.clone(), at);
-        let null_params = self.null_params(state);
-        if let Some(known) = self.incidents.get_mut(&key) {
-            known.null_params.retain(|param| null_params.contains(param));
-            return;
-        }
-        if matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit) {
-            let holders = self.holders(state, obj);
-            self.held.insert(key.clone(), holders);
-        }
-        let incident = Incident {
-            kind,
-            function: self.id,
-            subject,
-            family,
-            loss,
-            at,
-            freed_at: known.and_then(|known| known.freed_at),
-            paths: crate::trace::paths(&state.trace, MAX_PATHS),
-            null_params,
-            confirmed: false,
-            lent: known.is_some_and(|known| known.lent),
-            condition: crate::summary::export_condition(&self.terms, &state.facts),
-        };
-        self.incidents.insert(key, incident);
     }
 }

@@ -166,7 +166,7 @@ pub struct Facts {
 
 impl Facts {
     pub fn range(&self, terms: &Terms, id: TermId) -> Range {
-        self.range_within(terms, id, 6)
+        self.range_within(terms, id, 7)
     }
 
     fn range_within(&self, terms: &Terms, id: TermId, depth: u32) -> Range {
@@ -196,6 +196,18 @@ impl Facts {
                     if other.lo >= 0 {
                         range.meet(&Range::between(part.lo.saturating_add(other.lo), i64::MAX));
                     }
+                }
+            }
+            // Sizes do not overflow.
+            Term::Bin(BinOp::Mul, a, b) => {
+                let (ra, rb) = (self.range_within(terms, a, depth - 1), self.range_within(terms, b, depth - 1));
+                if ra.lo >= 0 && rb.lo >= 0 {
+                    range.meet(&Range::between(ra.lo.saturating_mul(rb.lo), i64::MAX));
+                }
+            }
+            Term::Bin(BinOp::LShr, _, by) => {
+                if let Some(by @ 1..=63) = terms.as_int(by) {
+                    range.meet(&Range::between(0, i64::MAX >> (by - 1)));
                 }
             }
             Term::Bin(BinOp::URem, _, k) => {

@@ -4,6 +4,7 @@ use caulk_ir::{FuncId, InstId};
 use caulk_models::FamilyId;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Range;
 use crate::term::TermId;
 use crate::trace::Event;
 
@@ -74,8 +75,8 @@ pub struct Incident {
     pub freed_at: Option<InstId>,
     /// Ways there, shortest first; at least one.
     pub paths: Vec<Vec<Event>>,
-    /// Parameters that are null on every path to it that was seen.
-    pub null_params: Vec<u32>,
+    /// What is known of the parameters in the states in which it was seen; none, if it can be anything.
+    pub arguments: Vec<Vec<(u32, Range)>>,
     /// One of the ways was run again alone, and the error came up.
     pub confirmed: bool,
     /// Passed to functions without model or body that we assumed only to look at it.

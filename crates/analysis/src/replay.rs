@@ -9,6 +9,9 @@
 //!     ...                         // the else side is impossible, and the way ends there.
 //!     if (x) free(p);
 //!
+//! A block that is used after its release needs both on one way: where none of those recorded comes to it, it is only
+//! suspected. A leak may be reported all the same, with less confidence.
+//!
 //! # Invariants
 //! - A way is followed by its decisions alone: branches taken and outcomes of calls.
 //! - Values of an earlier round of a loop are forgotten as in the analysis: what is equal here is equal there.
@@ -16,6 +19,7 @@
 use caulk_ir::BlockId;
 
 use crate::engine::{Engine, IncidentKey};
+use crate::incident::IncidentKind;
 use crate::state::State;
 use crate::trace::{self, Event};
 
@@ -36,6 +40,11 @@ impl Engine<'_> {
         for (key, mut incident) in found {
             let paths = std::mem::take(&mut incident.paths);
             let found = paths.iter().position(|path| self.comes_up(&key, path));
+            // Of two things that happened on different ways, the second is no error.
+            if found.is_none() && !matches!(key.0, IncidentKind::Leak | IncidentKind::LeakAtExit) {
+                self.suspicions.insert((key.2, key.0));
+                continue;
+            }
             incident.confirmed = found.is_some();
             incident.paths = paths[found.unwrap_or(0)..].iter().take(SHOWN).cloned().collect();
             examined.insert(key, incident);

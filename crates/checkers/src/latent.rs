@@ -6,49 +6,113 @@
 //! ```
 //!
 //! The leak is there only where `t` is null. If every caller is known and none passes a null pointer by name, nobody has
-//! written the program in which it happens: it is not reported.
+//! written the program in which it happens: it is not reported. So it is with constants that no caller of a program passes
+//! together: `copy(from, NULL, 1)` and `copy(from, to, 0)`, but never `copy(from, to, 1)`.
 //!
 //! The same in a caller: `insert(strdup(key), names)` leaks if `names` is null, but it is a variable that the caller
 //! never compares with null. Whoever passes it on like that knows that it is not.
 
-use caulk_analysis::{Analysis, Event, Incident, Term, tested};
+use caulk_analysis::{Analysis, Event, Incident, Range, Term, tested};
 use caulk_base::{FxHashMap, FxHashSet, Id};
-use caulk_ir::{Callee, FuncId, Function, InstId, Op, Program, Target, Ty, ValueId, ValueKind};
+use caulk_ir::{
+    Callee, FuncId, Function, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, Ty, UnitId, ValueId, ValueKind,
+};
 
-/// Which parameters are given a null constant by some caller; functions without callers are not listed.
+/// The constants that callers pass, call by call; functions that nobody calls by name are not listed.
 pub struct Callers {
-    null: FxHashMap<FuncId, Vec<bool>>,
+    calls: FxHashMap<FuncId, Vec<Vec<Argument>>>,
+    /// Functions that others may call as well: through pointers, or from outside of a library.
+    open: FxHashSet<FuncId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Argument {
+    Constant(i64),
+    Pointer,
+    Number,
 }
 
 impl Callers {
     /// Looks at every call of the program's own functions.
     pub fn of(program: &Program) -> Self {
-        let mut null: FxHashMap<FuncId, Vec<bool>> = FxHashMap::default();
+        let mut calls: FxHashMap<FuncId, Vec<Vec<Argument>>> = FxHashMap::default();
         for id in program.functions.ids() {
             let (unit, function) = (program.unit_of(id), program.function(id));
             for inst in function.insts.iter() {
                 let Op::Call(call) = &inst.op else { continue };
                 let Callee::Symbol(symbol) = call.callee else { continue };
                 let Target::Functions(targets) = program.target(unit, symbol) else { continue };
+                let arguments: Vec<Argument> = call.args.iter().map(|value| argument(function, *value)).collect();
                 for target in targets {
-                    let seen = null.entry(*target).or_default();
-                    for (index, argument) in call.args.iter().enumerate() {
-                        if seen.len() <= index {
-                            seen.push(false);
-                        }
-                        let kind = function.values[*argument].kind;
-                        seen[index] |= matches!(kind, ValueKind::Null | ValueKind::Zero | ValueKind::Int(0));
+                    let known = calls.entry(*target).or_default();
+                    if !known.contains(&arguments) {
+                        known.push(arguments.clone());
                     }
                 }
             }
         }
-        Self { null }
+        Self { calls, open: open_functions(program) }
     }
 
-    /// Does the incident need a null pointer that no caller passes?
+    /// Does the incident need arguments that no caller passes?
     pub fn rule_out(&self, incident: &Incident) -> bool {
-        let Some(given) = self.null.get(&incident.function) else { return false };
-        incident.null_params.iter().any(|param| given.get(*param as usize) == Some(&false))
+        let Some(calls) = self.calls.get(&incident.function) else { return false };
+        !incident.arguments.is_empty()
+            && incident.arguments.iter().all(|needed| {
+                let open = self.open.contains(&incident.function);
+                !calls.iter().any(|call| fits(call, needed, open))
+            })
+    }
+}
+
+/// May this call be the one that leads to it?
+fn fits(call: &[Argument], needed: &[(u32, Range)], open: bool) -> bool {
+    needed.iter().all(|(param, range)| match call.get(*param as usize) {
+        // Whoever passes a variable does not pass a null pointer.
+        Some(Argument::Pointer) => range.constant() != Some(0),
+        Some(Argument::Constant(value)) if !open => !range.excludes(*value),
+        _ => true,
+    })
+}
+
+/// Functions whose address is taken; in a library, also those that its users may call.
+fn open_functions(program: &Program) -> FxHashSet<FuncId> {
+    let is_program = program.functions.ids().any(|id| program.function(id).name == "main");
+    let mut open: FxHashSet<FuncId> = FxHashSet::default();
+    let mut take = |unit: UnitId, symbol: SymbolId| {
+        if let Target::Functions(targets) = program.target(unit, symbol) {
+            open.extend(targets);
+        }
+    };
+    for (id, unit) in program.units.iter_ids() {
+        for init in unit.globals.iter().flat_map(|global| &global.init) {
+            if let InitValue::Address(symbol, _) = init.value {
+                take(id, symbol);
+            }
+        }
+        for value in unit.functions.iter().flat_map(|function| function.values.iter()) {
+            if let ValueKind::Address(symbol, _) = value.kind {
+                take(id, symbol);
+            }
+        }
+    }
+    if !is_program {
+        let internal = |id: FuncId| {
+            let (unit, function) = (&program.units[program.unit_of(id)], program.function(id));
+            unit.symbols[function.symbol].linkage == Linkage::Internal
+        };
+        open.extend(program.functions.ids().filter(|&id| !internal(id)));
+    }
+    open
+}
+
+fn argument(function: &Function, value: ValueId) -> Argument {
+    let value = function.values[value];
+    match value.kind {
+        ValueKind::Null | ValueKind::Zero => Argument::Constant(0),
+        ValueKind::Int(number) => Argument::Constant(number),
+        _ if value.ty == Ty::Ptr => Argument::Pointer,
+        _ => Argument::Number,
     }
 }
 

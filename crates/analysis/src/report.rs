@@ -1,0 +1,102 @@
+//! Errors as they are met: what is noted of each, and which are only suspected.
+
+use caulk_ir::{InstId, Ty};
+use caulk_models::FamilyId;
+
+use crate::engine::Engine;
+use crate::facts::Range;
+use crate::incident::{Incident, IncidentKind, Loss, Subject};
+use crate::merge;
+use crate::object::{ObjId, Object};
+use crate::place::Off;
+use crate::replay::MAX_PATHS;
+use crate::state::State;
+use crate::term::Term;
+
+/// More kinds of arguments than this and it can be any.
+const MAX_CASES: usize = 8;
+
+impl Engine<'_> {
+    /// Is the object the same one each time its name comes up?
+    fn is_certain(&self, obj: ObjId) -> bool {
+        let Object::Deref(base) = *self.terms.object(obj) else { return true };
+        !self.terms.contains(base, &mut |part, _| match part {
+            Term::Content { off, epoch, obj } => {
+                *epoch != 0
+                    || !matches!(off, Off::At(_))
+                    || matches!(self.terms.object(*obj), Object::Stack(_) | Object::Heap { older: true, .. })
+            }
+            Term::Pure { .. } | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
+            Term::Sym { site, .. } => *site >= merge::BLOCK_SITE,
+            _ => false,
+        })
+    }
+
+    /// What the parameters are in the state, as far as something is known of them.
+    fn arguments(&mut self, state: &State) -> Vec<(u32, Range)> {
+        let mut known: Vec<(u32, Range)> = Vec::new();
+        for (_, value) in self.function.values.iter_ids() {
+            if let caulk_ir::ValueKind::Param(index) = value.kind
+                && matches!(value.ty, Ty::Ptr | Ty::Int(_))
+            {
+                let term = self.terms.param(index);
+                let range = state.facts.range(&self.terms, term);
+                if range != Range::full() {
+                    known.push((index, range));
+                }
+            }
+        }
+        known
+    }
+
+    pub(crate) fn report(
+        &mut self,
+        kind: IncidentKind,
+        state: &State,
+        obj: ObjId,
+        family: FamilyId,
+        at: InstId,
+        loss: Option<Loss>,
+    ) {
+        let known = state.obj(obj);
+        // Where everything was merged, or the object has no certain name, an error is only a suspicion.
+        if self.degraded || !self.is_certain(obj) {
+            self.suspicions.insert((at, kind));
+            return;
+        }
+        let subject = match *self.terms.object(obj) {
+            Object::Heap { site, sub, .. } => Subject::Allocated { site, sub },
+            _ => Subject::Input(crate::describe::object(self.program, &self.terms, obj)),
+        };
+        let key = (kind.clone(), subject.clone(), at);
+        let arguments = self.arguments(state);
+        if let Some(known) = self.incidents.get_mut(&key) {
+            match known.arguments.len() {
+                0 => {}
+                MAX_CASES => known.arguments.clear(),
+                _ if known.arguments.contains(&arguments) => {}
+                _ => known.arguments.push(arguments),
+            }
+            return;
+        }
+        if matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit) {
+            let holders = self.holders(state, obj);
+            self.held.insert(key.clone(), holders);
+        }
+        let incident = Incident {
+            kind,
+            function: self.id,
+            subject,
+            family,
+            loss,
+            at,
+            freed_at: known.and_then(|known| known.freed_at),
+            paths: crate::trace::paths(&state.trace, MAX_PATHS),
+            arguments: vec![arguments],
+            confirmed: false,
+            lent: known.is_some_and(|known| known.lent),
+            condition: crate::summary::export_condition(&self.terms, &state.facts),
+        };
+        self.incidents.insert(key, incident);
+    }
+}
