@@ -327,10 +327,12 @@ impl Joiner<'_> {
                     matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
                 // The content as it was may be there still, or not.
                 let may_stay = initial && size == 8 && !self.terms.is_private(term);
-                if may_stay || (!initial && matches!(self.terms.get(term), Term::Param(_))) {
-                    let object = self.terms.intern_object(Object::Deref(term));
-                    self.kept.push(object);
-                } else if !initial && size == 8 && matches!(self.terms.get(term), Term::Content { epoch: 0, .. }) {
+                let given = match self.terms.get(term) {
+                    Term::Param(_) => true,
+                    Term::Content { epoch: 0, .. } => size == 8,
+                    _ => false,
+                };
+                if may_stay || (!initial && given) {
                     let object = self.terms.intern_object(Object::Deref(term));
                     self.kept.push(object);
                 } else if !initial && let Some(object) = input_object(self.terms, term) {
