@@ -1,11 +1,9 @@
 // What functions do with blocks they get, and which blocks they make: over all modules of a program.
 #include "guard.h"
 
-#include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/Transforms/Utils/CallPromotionUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 namespace caulk {
@@ -48,42 +46,6 @@ void Analysis::prepare() {
   promote();
 }
 
-/// What a call through a variable of the program's calls as long as nobody sets the variable.
-Function *Analysis::initially(const CallBase &call) const {
-  auto *load = call.isIndirectCall() ? dyn_cast<LoadInst>(call.getCalledOperand()) : nullptr;
-  if (!load)
-    return nullptr;
-  const DataLayout &sizes = call.getModule()->getDataLayout();
-  int64_t offset = 0;
-  auto *named = dyn_cast<GlobalVariable>(GetPointerBaseWithConstantOffset(load->getPointerOperand(), offset, sizes));
-  GlobalVariable *variable = named && !named->hasInitializer() ? variables.lookup(named->getName()) : named;
-  if (!variable || !variable->hasInitializer() || offset < 0)
-    return nullptr;
-  APInt at(sizes.getIndexTypeSizeInBits(variable->getType()), uint64_t(offset));
-  return dyn_cast_or_null<Function>(ConstantFoldLoadFromConst(variable->getInitializer(), load->getType(), at, sizes));
-}
-
-/// `allocator.make(n)` becomes `allocator.make == malloc ? malloc(n) : allocator.make(n)`: who sets another allocator gets
-/// it, and with the one that is there at first, blocks are followed.
-void Analysis::promote() {
-  for (auto &module : modules) {
-    std::vector<std::pair<CallBase *, Function *>> found;
-    for (Function &function : *module)
-      for (Instruction &instruction : instructions(function))
-        if (auto *call = dyn_cast<CallInst>(&instruction); call && !call->isMustTailCall())
-          if (Function *first = initially(*call); first && first->isDeclaration() && !defined.contains(first->getName()))
-            if (auto known = models.find(first->getName());
-                known != models.end() && (known->second.family >= 0 || !known->second.releases.empty()))
-              found.push_back({call, first});
-    for (auto [call, first] : found) {
-      FunctionCallee here = module->getOrInsertFunction(first->getName(), first->getFunctionType());
-      auto *target = dyn_cast<Function>(here.getCallee());
-      if (target && isLegalToPromote(*call, target))
-        promoteCallWithIfThenElse(*call, target, nullptr);
-    }
-  }
-}
-
 Function *Analysis::callee(const CallBase &call) const {
   Function *named = call.getCalledFunction();
   if (!named)
@@ -116,17 +78,19 @@ bool Analysis::canClone(const Function &function) {
   return at->second = none_of(function, [](const BasicBlock &block) { return block.hasAddressTaken(); });
 }
 
-bool Analysis::freshRaw(const Value &value) const {
-  auto *call = dyn_cast<CallBase>(&value);
-  const Model *known = call ? model(*call) : nullptr;
-  return known && known->family >= 0 && known->outArgument < 0 && known->onlyIfNull < 0 && !known->deep &&
-         !known->moves && call->getType()->isPointerTy();
-}
-
 /// A local variable, or a block that was just made: nobody else knows it until it is given away.
 Value *Analysis::privateMemory(Value *address) const {
   Value *object = getUnderlyingObject(address, 0);
-  return isa<AllocaInst>(object) || freshRaw(*object) ? object : nullptr;
+  return isa<AllocaInst>(object) || fresh(*object) ? object : nullptr;
+}
+
+/// Private memory of a size that is written down, at no place in particular: of no use to anybody without its address.
+static bool isOwnMapping(const CallBase &call) {
+  constexpr uint64_t isPrivate = 0x2, isAnonymous = 0x20, harmless = 0x4000 | 0x8000; // NORESERVE, POPULATE
+  if (call.arg_size() != 6 || !isa<ConstantPointerNull>(call.getArgOperand(0)) || !isa<ConstantInt>(call.getArgOperand(1)))
+    return false;
+  auto *flags = dyn_cast<ConstantInt>(call.getArgOperand(3));
+  return flags && (flags->getZExtValue() & ~harmless) == (isPrivate | isAnonymous);
 }
 
 std::vector<Root> Analysis::rootsOf(CallBase &call) {
@@ -142,6 +106,7 @@ std::vector<Root> Analysis::rootsOf(CallBase &call) {
       root.out = int(i);
       root.deep = made[i].deep;
       root.holder = made[i].holder;
+      root.within = made[i].within;
       root.nested = made[i].nested;
       root.outArgument = made[i].leaves;
       root.at = made[i].at;
@@ -156,6 +121,8 @@ std::vector<Root> Analysis::rootsOf(CallBase &call) {
     return roots;
   if (known->onlyIfNull >= 0 && (unsigned(known->onlyIfNull) >= call.arg_size() ||
                                  !isa<ConstantPointerNull>(call.getArgOperand(known->onlyIfNull))))
+    return roots;
+  if (known->maps && !isOwnMapping(call))
     return roots;
   root.family = known->family;
   root.outArgument = known->outArgument;
@@ -184,6 +151,9 @@ const std::vector<Root> &Analysis::returned(Function &function) {
     if (!call)
       continue;
     for (Root &root : rootsOf(*call)) {
+      // Callers do not know its length.
+      if (root.model && root.model->maps)
+        continue;
       Flow flow = flowOf(root);
       root.leaves = -1;
       if (!flow.refused && flow.returns.empty())
@@ -193,11 +163,14 @@ const std::vector<Root> &Analysis::returned(Function &function) {
               root.leaves = int(into->getArgNo());
       if (root.leaves >= 0)
         flow = flowOf(root, root.leaves);
-      if (flow.refused || flow.returns.empty())
+      if (flow.refused || !returnsOwned(flow, root))
         continue;
       root.at = flow.leasedAt;
       root.byResult = any_of(flow.returns, [&](ReturnInst *result) { return flow.values.count(result->getReturnValue()); });
       root.holder = flow.returnsHolder();
+      root.within = root.holder && none_of(flow.returns, [&](ReturnInst *result) {
+        return (flow.values.lookup(result->getReturnValue()) & IsBlock) != 0;
+      });
       root.deep = root.holder || flow.leased ? flow.deep : Depth::None;
       root.nested = root.holder || flow.leased ? flow.nested : Nested::None;
       made.push_back(root);

@@ -6,6 +6,7 @@
 //     flock(fd, LOCK_EX)               if (it returned 0) owner = null, behind
 //     append(list, p)                  append.caulk(list, p, &owner)
 //     <the last use>                   if (owner) { __caulk_reclaim(owner, site); owner = null }
+//     list->last = append(p, s)        if (owner && !result) ..., behind the call: what is null leads to nothing
 //     return p                         *out = owner, in a variant whose caller asked for it
 #include "plan.h"
 
@@ -57,6 +58,11 @@ void Emitter::run() {
   for (size_t i = 0; i < variant.cells.size(); i++)
     if (variant.cells[i].root)
       remember(i);
+  // What comes next may be to give null away.
+  for (size_t i = 0; i < variant.cells.size(); i++)
+    for (Reclaim &point : variant.cells[i].points)
+      if (point.ifNull)
+        reclaim(i, after(mapped(point.after)), mapped(point.after));
   for (size_t i = 0; i < variant.cells.size(); i++) {
     Cell &cell = variant.cells[i];
     for (const Take &take : cell.flow.takes)
@@ -73,11 +79,11 @@ void Emitter::run() {
   for (size_t i = 0; i < variant.cells.size(); i++)
     for (Reclaim &point : variant.cells[i].points) {
       Instruction *before = point.after ? after(mapped(point.after)) : onEdge(mapped(point.from), mapped(point.to));
-      if (before)
+      if (before && !point.ifNull)
         reclaims.push_back({i, before});
     }
   for (auto [cell, before] : reclaims)
-    reclaim(cell, before);
+    reclaim(cell, before, nullptr);
   for (auto &[call, handover] : variant.calls)
     handOver(mapped(call), handover);
   // It may release now.
@@ -230,6 +236,8 @@ void Emitter::remember(size_t at) {
     return;
   }
   Value *made = call;
+  if (root.model->maps)
+    made = build.CreateSelect(build.CreateICmpEQ(build.CreatePtrToInt(call, build.getInt64Ty()), build.getInt64(-1)), none, call);
   if (root.model->moves) {
     // What was to be moved is still there if that failed, and ours if it was.
     Value *owner = build.CreateLoad(build.getPtrTy(), owners[at]);
@@ -243,11 +251,14 @@ void Emitter::remember(size_t at) {
   build.CreateStore(made, owners[at]);
 }
 
-void Emitter::reclaim(size_t cell, Instruction *before) {
+void Emitter::reclaim(size_t cell, Instruction *before, Value *ifNull) {
   IRBuilder<> build(before);
   Value *owner = build.CreateLoad(build.getPtrTy(), owners[cell]);
+  Value *lost = build.CreateIsNotNull(owner);
+  if (ifNull)
+    lost = build.CreateAnd(lost, build.CreateIsNull(ifNull));
   MDNode *rare = MDBuilder(before->getContext()).createBranchWeights(1, 2000);
-  Instruction *then = SplitBlockAndInsertIfThen(build.CreateIsNotNull(owner), before, false, rare);
+  Instruction *then = SplitBlockAndInsertIfThen(lost, before, false, rare);
   build.SetInsertPoint(then);
   if (DISubprogram *subprogram = variant.made->getSubprogram())
     build.SetCurrentDebugLocation(
@@ -257,7 +268,12 @@ void Emitter::reclaim(size_t cell, Instruction *before) {
   FunctionCallee runtime = variant.made->getParent()->getOrInsertFunction(
       "__caulk_reclaim", FunctionType::get(build.getVoidTy(), {pointer, pointer}, false));
   build.CreateCall(runtime, {owner, site(variant.cells[cell].site)});
-  build.CreateStore(ConstantPointerNull::get(build.getPtrTy()), owners[cell]);
+  Value *none = ConstantPointerNull::get(build.getPtrTy());
+  build.CreateStore(none, owners[cell]);
+  if (int twin = variant.cells[cell].twin; twin >= 0) {
+    Value *other = build.CreateLoad(build.getPtrTy(), owners[twin]);
+    build.CreateStore(build.CreateSelect(build.CreateICmpEQ(other, owner), none, other), owners[twin]);
+  }
 }
 
 GlobalVariable *Emitter::site(int id) {
@@ -284,17 +300,25 @@ void Emitter::handOver(CallBase *call, const Handover &handover) {
     arguments.push_back(owners[cell]);
   }
   IRBuilder<> build(call);
+  std::vector<std::tuple<Value *, Value *, bool>> back; // what comes back, an owner, and whether that went in
   if (!handover.results.empty()) {
     key.results = true;
     size_t count = analysis.returned(*key.function).size();
     for (size_t i = 0; i < count; i++) {
-      Value *into = nullptr;
+      std::vector<size_t> cells;
       for (auto &[out, cell] : handover.results)
         if (out == int(i))
-          into = owners[cell];
+          cells.push_back(cell);
+      // `s = append(s, t)` in a loop: as long as nothing comes back, the owner is what went in.
+      auto lent = [&](size_t cell) {
+        return any_of(handover.lends, [&](auto &lend) { return std::get<2>(lend) == cell; });
+      };
+      Value *into = cells.size() == 1 && !lent(cells[0]) ? owners[cells[0]] : nullptr;
       if (!into) {
         IRBuilder<> entry(&*variant.made->getEntryBlock().getFirstInsertionPt());
-        into = entry.CreateAlloca(build.getPtrTy(), nullptr, "caulk.unused");
+        into = entry.CreateAlloca(build.getPtrTy(), nullptr, "caulk.back");
+        for (size_t cell : cells)
+          back.push_back({into, owners[cell], lent(cell)});
       }
       arguments.push_back(into);
     }
@@ -325,6 +349,11 @@ void Emitter::handOver(CallBase *call, const Handover &handover) {
                           .removeFnAttribute(call->getContext(), Attribute::NoFree)
                           .removeRetAttribute(call->getContext(), Attribute::NoAlias));
   made->takeName(call);
+  for (auto [from, owner, lent] : back) {
+    Value *fresh = build.CreateLoad(build.getPtrTy(), from);
+    Value *old = lent ? build.CreateLoad(build.getPtrTy(), owner) : fresh;
+    build.CreateStore(build.CreateSelect(build.CreateIsNotNull(fresh), fresh, old), owner);
+  }
   call->replaceAllUsesWith(made);
   call->eraseFromParent();
 }

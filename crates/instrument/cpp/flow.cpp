@@ -28,6 +28,13 @@ std::string placeOf(const Instruction &instruction) {
   return (scope->getFilename() + ":" + Twine(location.getLine())).str();
 }
 
+bool reachesWithout(const Instruction &from, const Instruction &to, const Value *memory) {
+  SmallPtrSet<BasicBlock *, 1> anew;
+  if (auto *made = dyn_cast_or_null<CallBase>(memory); made && made->getParent() != from.getParent())
+    anew.insert(const_cast<BasicBlock *>(made->getParent()));
+  return isPotentiallyReachable(&from, &to, &anew);
+}
+
 /// The flags of what is read from a holder.
 static unsigned flagsFor(Nested nested) {
   return IsBlock | (nested != Nested::None ? IsHolder : 0u) | (nested == Nested::Anywhere ? IsBytes : 0u);
@@ -45,8 +52,8 @@ struct ArgumentEffect {
 
 class FlowBuilder {
 public:
-  FlowBuilder(Analysis &analysis, Function &function)
-      : analysis(analysis), function(function), layout(function.getParent()->getDataLayout()) {}
+  FlowBuilder(Analysis &analysis, Function &function, bool narrow = false)
+      : analysis(analysis), function(function), narrow(narrow), layout(function.getParent()->getDataLayout()) {}
 
   Flow build(ArrayRef<std::pair<Value *, unsigned>> seeds, Depth deep, Nested nested, const Root *from,
              Argument *lent = nullptr) {
@@ -77,6 +84,7 @@ public:
 private:
   Analysis &analysis;
   Function &function;
+  bool narrow;
   const Root *root = nullptr;
   Argument *leased = nullptr;
   Flow flow;
@@ -131,7 +139,7 @@ private:
 
   /// What the callee must know of an argument with these flags.
   Reach reachOf(unsigned flags) const {
-    return flags & IsHolder ? Reach{flow.deep, (flags & IsBytes) != 0, flow.nested} : Reach{};
+    return flags & IsHolder ? Reach{flow.deep, (flags & IsBytes) != 0, flow.nested, !(flags & IsBlock)} : Reach{};
   }
 
   unsigned flagsOfRead() const { return flagsFor(flow.nested); }
@@ -152,7 +160,7 @@ private:
       return object;
     if (leased && object == leased)
       return object;
-    if (analysis.freshRaw(*object))
+    if (narrow ? analysis.freshRaw(*object) : analysis.fresh(*object))
       return object;
     return nullptr;
   }
@@ -167,6 +175,8 @@ private:
     if (!object)
       return;
     deepen(value.getType()->isIntegerTy() ? Depth::Numbers : Depth::Pointers);
+    if (!is_contained(flow.fills, std::pair(&at, object)))
+      flow.fills.push_back({&at, object});
     if (holderStores.insert(&at).second) {
       int64_t offset = 0;
       Value *base = GetPointerBaseWithConstantOffset(address, offset, function.getParent()->getDataLayout());
@@ -358,7 +368,7 @@ private:
           return effect;
         }
     // What a library writes, sends or copies may be the bytes of an address.
-    if ((flags & IsBytes) && !isRoot(call, argument))
+    if ((flags & IsBytes) && !isRoot(call, argument) && name != "malloc_usable_size")
       return take(("lies in memory that goes to `" + name + "`").str());
     for (auto [which, data] : model.callbacks)
       if (data == argument || which == argument) {
@@ -487,10 +497,15 @@ private:
   /// A holder that others got hold of before the block was put there keeps no secrets: such a store is a take.
   bool refuseExposed() {
     bool again = false;
-    auto exposes = [&](Instruction *store) {
+    Instruction *exposed = nullptr;
+    auto exposes = [&](Instruction *store, const Value *memory) {
       auto reaches = [&](Instruction *taken, Value *operand) {
         auto flags = flow.values.lookup(operand);
-        return (flags & IsHolder) && (taken == store || isPotentiallyReachable(taken, store));
+        bool same = getUnderlyingObject(operand, 0) == memory;
+        if (!(flags & IsHolder) || (taken != store && !reachesWithout(*taken, *store, same ? memory : nullptr)))
+          return false;
+        exposed = taken;
+        return true;
       };
       for (auto &take : flow.takes)
         for (Value *operand : take.at->operands())
@@ -501,11 +516,13 @@ private:
           return true;
       return false;
     };
-    for (Instruction *store : holderStores)
-      if (exposes(store))
+    for (auto [store, memory] : flow.fills)
+      if (exposes(store, memory))
         again |= refused.insert(store).second;
-    if (root && root->outArgument >= 0 && exposes(root->call)) {
+    if (root && root->outArgument >= 0 &&
+        exposes(root->call, getUnderlyingObject(root->call->getArgOperand(unsigned(root->outArgument)), 0))) {
       flow.refused = true;
+      flow.why = "it is put into memory that others may have got hold of at " + placeOf(*exposed);
       return true;
     }
     return again;
@@ -522,10 +539,16 @@ Flow Analysis::solved(function_ref<Flow()> build) {
   }
 }
 
-Flow Analysis::flowOf(const Root &root, int leased) {
+bool Analysis::isWide(const Flow &flow, const Root &root) const {
+  return any_of(flow.fills, [&](auto &fill) {
+    return isa<CallBase>(fill.second) && fill.second != root.call && !freshRaw(*fill.second);
+  });
+}
+
+Flow Analysis::flowOf(const Root &root, int leased, bool narrow) {
   Function &function = *root.call->getFunction();
   Argument *lent = leased >= 0 ? function.getArg(unsigned(leased)) : nullptr;
-  auto builder = [&] { return FlowBuilder(*this, function); };
+  auto builder = [&] { return FlowBuilder(*this, function, narrow); };
   if (root.outArgument >= 0 && root.out >= 0) {
     std::vector<std::pair<Value *, unsigned>> seeds;
     if (Value *memory = privateMemory(root.call->getArgOperand(unsigned(root.outArgument))))
@@ -544,12 +567,14 @@ Flow Analysis::flowOf(const Root &root, int leased) {
     return solved([&] { return builder().build({{slot, IsHolder | IsBytes}}, Depth::Pointers, root.nested, &root, lent); });
   }
   // A library's block holds its own addresses in order.
-  unsigned flags = root.model ? flagsFor(root.nested) : root.holder ? IsBlock | IsHolder | IsBytes : unsigned(IsBlock);
+  unsigned held = IsHolder | IsBytes | (root.within ? 0u : IsBlock);
+  unsigned flags = root.model ? flagsFor(root.nested) : root.holder ? held : unsigned(IsBlock);
   return solved([&] { return builder().build({{root.call, flags}}, root.deep, root.nested, &root, lent); });
 }
 
 Flow Analysis::flowOfArgument(Function &function, unsigned argument, Reach reach) {
-  unsigned flags = IsBlock | (reach.deep != Depth::None ? IsHolder : 0u) | (reach.bytes ? IsBytes : 0u);
+  unsigned flags =
+      (reach.within ? 0u : IsBlock) | (reach.deep != Depth::None ? IsHolder : 0u) | (reach.bytes ? IsBytes : 0u);
   Value *seed = function.getArg(argument);
   auto build = [&] { return FlowBuilder(*this, function).build({{seed, flags}}, reach.deep, reach.nested, nullptr); };
   return solving ? build() : solved(build);

@@ -24,7 +24,7 @@ namespace caulk {
 
 using namespace llvm;
 
-/// Resources that are released by one function of one argument.
+/// Resources that are released by one function of one argument, or of that and the length.
 struct Family {
   std::string name, release;
   bool integer = false;
@@ -45,6 +45,7 @@ struct Model {
   Success success = Success::NotNull;
   bool deep = false; // what it allocates may hold pointers into itself
   bool moves = false; // realloc; with an out-argument, what lies there (getline)
+  bool maps = false;  // mmap: released together with its length
 };
 
 /// The block itself; memory that may hold its address; and of such memory a part that may be a part of the address.
@@ -62,7 +63,10 @@ struct Reach {
   Depth deep = Depth::None;
   bool bytes = false;  // what lies right there may be a part of the block's address
   Nested nested = Nested::None;
-  bool operator<(const Reach &o) const { return std::tie(deep, bytes, nested) < std::tie(o.deep, o.bytes, o.nested); }
+  bool within = false; // it leads to the block, and is not the block itself
+  bool operator<(const Reach &o) const {
+    return std::tie(deep, bytes, nested, within) < std::tie(o.deep, o.bytes, o.nested, o.within);
+  }
   bool operator==(const Reach &o) const { return !(*this < o) && !(o < *this); }
 };
 
@@ -89,11 +93,13 @@ struct Flow {
   Depth deep = Depth::None;
   Nested nested = Nested::None;
   bool refused = false;      // the root itself is stored where others can see it
+  std::string why;           // if they got hold of that at some point
   Argument *leased = nullptr; // memory of the caller's that nobody else knows, if the block is put there
   std::optional<int64_t> leasedAt; // where in it, if that is one place
   std::vector<Take> takes;
   std::vector<Lend> lends;
   std::vector<CallBase *> moves; // realloc
+  std::vector<std::pair<Instruction *, Value *>> fills; // what puts it into memory of this function's, and which
   SmallPtrSet<ReturnInst *, 4> returns;
   bool mayTake() const { return !takes.empty() || !lends.empty() || !moves.empty(); }
   /// Whether what is returned may lead to the address by way of memory.
@@ -124,6 +130,7 @@ struct Root {
   bool byResult = true; // whether the result of the call may lead to it
   Depth deep = Depth::None;
   bool holder = false;
+  bool within = false; // a holder that is never the block itself
   Nested nested = Nested::None;
   const Model *model = nullptr;
 };
@@ -142,6 +149,7 @@ public:
   std::vector<Family> families;
   std::string name;        // of a shared library
   StringSet<> defined;     // by the program: no model holds for them
+  StringMap<std::string> unguarded; // library functions that make what is not guarded, and why
 
   void prepare();
   /// The definition that a call reaches, or null.
@@ -154,20 +162,30 @@ public:
   /// The blocks that a function makes and may return, at most a few.
   const std::vector<Root> &returned(Function &function);
   /// `leased`: an argument of the function whose memory only the caller knows.
-  Flow flowOf(const Root &root, int leased = -1);
+  /// `narrow`: what functions of the program make is as good as known to others.
+  Flow flowOf(const Root &root, int leased = -1, bool narrow = false);
+  /// Whether the flow would be another one if it was `narrow`.
+  bool isWide(const Flow &flow, const Root &root) const;
   Flow flowOfArgument(Function &function, unsigned argument, Reach reach);
   Summary summary(Function &function, unsigned argument, Reach reach);
   /// Why what is printed so may be read again, or empty: a number, or an address by `%p`.
   std::string printedAs(const CallBase &call, unsigned argument) const;
-  /// Why no block can be followed from a call.
-  std::string whyNone(const CallBase &call) const;
+  /// Why no block can be followed from a call, and how much that says: 0 nothing.
+  std::pair<unsigned, std::string> whyNone(CallBase &call);
   /// Whether it may close descriptors that it was not given.
   bool closesByNumber(const CallBase &call);
   /// As the function was before anything was inserted.
   const DominatorTree &dominators(Function &function);
+  /// Calls of this function through members of structs become calls by name where the run finds them to be (`calls.cpp`).
+  void resolve(Function &function);
+  /// Which functions return memory that nobody else knows: to be asked for when the code is as it will be.
+  void findFresh();
+  /// Modules that must be written because another refers to what is in them.
+  std::vector<std::pair<Module *, Module *>> references;
 
 private:
   using Key = std::tuple<Function *, unsigned, Reach>;
+  using Member = std::pair<std::string, uint64_t>; // the struct's name, and where in it
   struct Entry {
     Summary value;
     std::set<Key> readers;
@@ -182,6 +200,8 @@ private:
   std::set<Function *> returnedPending;
   DenseMap<const Function *, bool> clonable;
   DenseMap<Function *, std::unique_ptr<DominatorTree>> trees;
+  SmallPtrSet<const Function *, 16> freshFunctions; // what they return nobody else knows
+  std::optional<std::map<Member, std::vector<Function *>>> members; // functions that are put into members of structs
   std::optional<SmallPtrSet<const Function *, 8>> closing; // who may close descriptors that they were not given
 
   friend class FlowBuilder;
@@ -192,9 +212,16 @@ private:
   bool variadicOnlyPrinted(Function &function);
   bool onlyPrinted(Value &list, unsigned depth);
   bool freshRaw(const Value &value) const;
+  bool fresh(const Value &value) const;
+  bool returnsFresh(Function &function);
+  std::string whyKept(Function &function, std::set<Function *> &seen);
   Value *privateMemory(Value *address) const;
   void promote();
   Function *initially(const CallBase &call) const;
+  void findMembers();
+  void putMembers(const Constant &value, const DataLayout &sizes);
+  void put(const Member &member, Function &function);
+  Function *nameable(Function &target, Module &from);
   bool closesCounted(const CallBase &call) const;
 };
 
@@ -205,11 +232,19 @@ bool isLength(const BinaryOperator &operation, const Flow &flow, Analysis &analy
 struct Reclaim {
   Instruction *after = nullptr;
   BasicBlock *from = nullptr, *to = nullptr;
+  bool ifNull = false; // only if what the instruction returns is null
 };
-std::vector<Reclaim> reclaimPoints(const Flow &flow, const Root &root);
+/// `numbers`: what is followed are descriptors, of which none is like null.
+std::vector<Reclaim> reclaimPoints(const Flow &flow, const Root &root, bool numbers);
 
 /// Why nothing can be reclaimed, or empty: a way from the root to a point on which nothing takes the block.
 std::string whyNever(const Flow &flow, const Root &root, const std::vector<Reclaim> &points);
+
+/// Whether one may run after the other, without the memory (if it is a block) being made anew in between.
+bool reachesWithout(const Instruction &from, const Instruction &to, const Value *memory);
+
+/// Whether a function may return the block without having given it away before.
+bool returnsOwned(const Flow &flow, const Root &root);
 
 std::string placeOf(const Instruction &instruction);
 

@@ -3,11 +3,13 @@
 //     p = malloc(n)
 //     if (c) { free(p); } else { use(p); }      points: after `free(p)`, after `use(p)`
 //     q = c ? p : ""; puts(q)                   on the way to the phi that picks "", and after `puts(q)`
+//     list->text = append(p, s)                 after `append`, if it returned null: then p is in nobody's hands
 //
 // Local variables that hold the address are live until they are read for the last time before they are overwritten.
 #include "guard.h"
 
 #include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -17,7 +19,7 @@ namespace {
 
 class Liveness {
 public:
-  Liveness(const Flow &flow, const Root &root) : flow(flow), root(root) {}
+  Liveness(const Flow &flow, const Root &root, bool numbers) : flow(flow), root(root), numbers(numbers) {}
 
   std::vector<Reclaim> points() {
     // The caller can reach it to the end.
@@ -38,6 +40,7 @@ public:
 private:
   const Flow &flow;
   const Root &root;
+  bool numbers;
   std::vector<BasicBlock *> order; // blocks that the root reaches, in a fixed order
   SmallPtrSet<BasicBlock *, 32> reached;
   DenseMap<BasicBlock *, SmallPtrSet<Value *, 8>> liveIn;
@@ -125,6 +128,27 @@ private:
     }
   }
 
+  /// Memory that will hold the address, and a part of it: nothing lies there yet.
+  bool isEmpty(Value *value, Instruction &at) const {
+    Value *memory = getUnderlyingObject(value, 0);
+    if (root.outArgument >= 0 || memory == root.call || (flow.values.lookup(memory) & (IsBlock | IsHolder)) != IsHolder)
+      return false;
+    return none_of(flow.fills, [&](auto &fill) {
+      return fill.second == memory && reachesWithout(*fill.first, at, memory);
+    });
+  }
+
+  /// A call whose result is all that may lead to the block: if it is null, nothing does.
+  bool isLast(Instruction &instruction, const SmallPtrSetImpl<Value *> &live) const {
+    auto *call = dyn_cast<CallBase>(&instruction);
+    if (numbers || !call || !call->getType()->isPointerTy() || !live.contains(call) || call->isMustTailCall())
+      return false;
+    // The block that was just made is not null; one of an earlier round may have gone in.
+    if (call == root.call && none_of(call->args(), [&](Use &use) { return flow.values.count(use.get()); }))
+      return false;
+    return all_of(live, [&](Value *value) { return value == call || isEmpty(value, instruction); });
+  }
+
   bool onEdge(Value &value, BasicBlock &from, BasicBlock &to) {
     if (liveIn[&to].contains(&value))
       return true;
@@ -166,6 +190,8 @@ private:
           found.push_back({&instruction, nullptr, nullptr});
         }
       }
+      if (isLast(instruction, live))
+        found.push_back({&instruction, nullptr, nullptr, true});
       for (auto &[value, flags] : flow.values) {
         if (value == &instruction || (isa<AllocaInst>(value) && overwrites(instruction, *value)))
           live.erase(value);
@@ -179,57 +205,8 @@ private:
 
 } // namespace
 
-std::vector<Reclaim> reclaimPoints(const Flow &flow, const Root &root) { return Liveness(flow, root).points(); }
-
-std::string whyNever(const Flow &flow, const Root &root, const std::vector<Reclaim> &points) {
-  if (flow.refused)
-    return "others can reach the variable that it is put into";
-  SmallPtrSet<const Instruction *, 8> takes, ends;
-  for (const Take &take : flow.takes)
-    if (take.kind == TakeKind::Always)
-      takes.insert(take.at);
-  std::set<std::pair<const BasicBlock *, const BasicBlock *>> edges;
-  for (const Reclaim &point : points) {
-    if (point.after)
-      ends.insert(point.after);
-    else
-      edges.insert({point.from, point.to});
-  }
-  // A release that is the last use is no leak; whether it is always that block, only the run knows.
-  SmallPtrSet<const Instruction *, 8> releases;
-  for (const Take &take : flow.takes)
-    if (take.kind == TakeKind::Release)
-      releases.insert(take.at);
-  std::string first;
-  std::vector<const Instruction *> work{root.call};
-  SmallPtrSet<const Instruction *, 32> seen{root.call};
-  while (!work.empty()) {
-    const Instruction *at = work.back();
-    work.pop_back();
-    if (at != root.call && takes.contains(at)) {
-      for (const Take &take : flow.takes)
-        if (take.at == at && first.empty())
-          first = "it " + take.why + " at " + placeOf(*at);
-      continue;
-    }
-    if (ends.contains(at) && !releases.contains(at))
-      return "";
-    if (auto *result = dyn_cast<ReturnInst>(at); result && flow.returns.contains(result) && first.empty())
-      first = "it is returned at " + placeOf(*at);
-    std::vector<const Instruction *> nexts;
-    if (const Instruction *next = at->getNextNode())
-      nexts.push_back(next);
-    else
-      for (const BasicBlock *block : successors(at->getParent())) {
-        if (edges.count({at->getParent(), block}))
-          return "";
-        nexts.push_back(&block->front());
-      }
-    for (const Instruction *next : nexts)
-      if (seen.insert(next).second)
-        work.push_back(next);
-  }
-  return first.empty() ? "it is released on every way" : first;
+std::vector<Reclaim> reclaimPoints(const Flow &flow, const Root &root, bool numbers) {
+  return Liveness(flow, root, numbers).points();
 }
 
 } // namespace caulk

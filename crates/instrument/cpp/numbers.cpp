@@ -101,20 +101,6 @@ bool Analysis::closesByNumber(const CallBase &call) {
   return closesCounted(call) || closing->contains(callee(call));
 }
 
-std::string Analysis::whyNone(const CallBase &call) const {
-  auto quoted = [](const Function *function) { return "`" + function->getName().str() + "`"; };
-  if (call.getFunction()->callsFunctionThatReturnsTwice())
-    return quoted(call.getFunction()) + " calls `setjmp`";
-  const Function *named = call.getCalledFunction();
-  if (!named)
-    return call.isInlineAsm() ? "" : "it comes out of a call through a function pointer";
-  if (callee(call))
-    return "nothing that " + quoted(named) + " makes can be followed out of it";
-  if (named->isIntrinsic())
-    return "";
-  return "what " + quoted(named) + " makes is not guarded";
-}
-
 /// The one value that an address is counted from; false where there may be several, or that of an earlier round.
 static bool baseOf(const Value *value, const Flow &flow, const Analysis &analysis, SmallPtrSetImpl<const Value *> &bases,
                    SmallPtrSetImpl<const Value *> &seen) {

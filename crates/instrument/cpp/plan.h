@@ -14,6 +14,7 @@ struct Cell {
   int parameter = -1;       // the further parameter that the owner comes through
   int result = -1;          // the further parameter that takes the owner to the caller
   std::vector<Reclaim> points;
+  int twin = -1; // another view of the same block
 };
 
 /// One call that must reach a variant of its callee.
@@ -65,7 +66,7 @@ private:
   void forget(size_t cell, const Take &take);
   void move(size_t cell, CallBase *call);
   void remember(size_t cell);
-  void reclaim(size_t cell, Instruction *before);
+  void reclaim(size_t cell, Instruction *before, Value *ifNull);
   void handOver(CallBase *call, const Handover &handover);
   GlobalVariable *site(int id);
 };

@@ -46,6 +46,7 @@ void readModel(ArrayRef<StringRef> words, caulk::Analysis &analysis) {
     else if (key == "returns") model.returnsArgument = int(number(value));
     else if (key == "deep") model.deep = true;
     else if (key == "moves") model.moves = true;
+    else if (key == "maps") model.maps = true;
     else if (key == "success")
       model.success = value == "always"    ? caulk::Success::Always
                       : value == "zero"    ? caulk::Success::Zero
@@ -73,6 +74,8 @@ Plan readPlan(StringRef text, caulk::Analysis &analysis) {
       analysis.name = words[1].str();
     else if (words[0] == "defined" && words.size() == 2)
       analysis.defined.insert(words[1]);
+    else if (words[0] == "unguarded" && words.size() == 3)
+      analysis.unguarded[words[1]] = words[2].str();
     else if (words[0] == "everything")
       plan.everything = true;
     else if (words[0] == "strip" && words.size() == 2)

@@ -18,6 +18,11 @@ public:
   Planner(Analysis &analysis, std::string &report) : analysis(analysis), report(report) {}
 
   std::set<unsigned> run(const std::vector<Site> &sites, bool everything) {
+    for (auto &module : analysis.modules)
+      for (Function &function : *module)
+        if (everything || any_of(instructions(function), [&](Instruction &i) { return isa<CallBase>(i) && siteOf(i, sites); }))
+          analysis.resolve(function);
+    analysis.findFresh();
     for (size_t m = 0; m < analysis.modules.size(); m++) {
       moduleIndex[analysis.modules[m].get()] = unsigned(m);
       for (Function &function : *analysis.modules[m])
@@ -43,7 +48,8 @@ private:
   std::map<VariantKey, std::unique_ptr<Variant>> variants;
   std::vector<Variant *> inOrder;
   std::deque<Variant *> work;
-  std::map<int, std::string> never, none;
+  std::map<int, std::string> never;
+  std::map<int, std::pair<unsigned, std::string>> none; // and how much the reason says
   std::map<int, size_t> points;
 
   static std::string fullPath(const DILocation &location) {
@@ -75,21 +81,25 @@ private:
           add(call, -1);
         continue;
       }
-      const DebugLoc &location = call->getDebugLoc();
-      if (!location)
+      const Site *site = siteOf(*call, sites);
+      if (!site)
         continue;
-      for (const Site &site : sites) {
-        if (site.line != location.getLine() || (site.column && site.column != location.getCol()))
-          continue;
-        if (!samePath(fullPath(*location), site.file))
-          continue;
-        if (!analysis.rootsOf(*call).empty())
-          add(call, int(site.id));
-        else if (none[int(site.id)].empty())
-          none[int(site.id)] = analysis.whyNone(*call);
-        break;
-      }
+      if (!analysis.rootsOf(*call).empty())
+        add(call, int(site->id));
+      else
+        none[int(site->id)] = std::max(none[int(site->id)], analysis.whyNone(*call), [](auto &a, auto &b) { return a.first < b.first; });
     }
+  }
+
+  static const Site *siteOf(const Instruction &call, const std::vector<Site> &sites) {
+    const DebugLoc &location = call.getDebugLoc();
+    if (!location)
+      return nullptr;
+    for (const Site &site : sites)
+      if (site.line == location.getLine() && (!site.column || site.column == location.getCol()) &&
+          samePath(fullPath(*location), site.file))
+        return &site;
+    return nullptr;
   }
 
   void add(CallBase *call, int site) {
@@ -137,24 +147,26 @@ private:
           continue;
         int leased = cell.result < 0 ? -1 : results[cell.result - int(parameter)].leaves;
         cell.flow = analysis.flowOf(root, leased);
-        if (cell.site >= 0) {
-          auto found = cell.flow.refused ? std::vector<Reclaim>() : reclaimPoints(cell.flow, root);
-          std::string reason = whyNever(cell.flow, root, found);
-          if (reason.empty()) {
-            cell.points = std::move(found);
-            points[cell.site] += cell.points.size();
-          } else {
-            if (!never.count(cell.site))
-              never[cell.site] = reason;
-            cell.site = -1;
-            if (cell.result < 0)
-              continue;
-          }
+        // Seen as given away when it is put into what a function of the program made, it may be lost earlier.
+        Cell narrow;
+        if (leased < 0 && analysis.isWide(cell.flow, root))
+          narrow.site = cell.site;
+        findPoints(cell, root);
+        if (narrow.site >= 0) {
+          narrow.flow = analysis.flowOf(root, -1, true);
+          findPoints(narrow, root);
         }
-        if (cell.flow.refused)
-          continue;
-        cell.root = root;
-        variant.cells.push_back(std::move(cell));
+        bool wide = !cell.flow.refused && (cell.site >= 0 || cell.result >= 0);
+        for (auto [each, needed] : {std::pair(&cell, wide), std::pair(&narrow, narrow.site >= 0)}) {
+          if (!needed)
+            continue;
+          if (each == &narrow && wide) {
+            each->twin = int(variant.cells.size()) - 1;
+            variant.cells.back().twin = int(variant.cells.size());
+          }
+          each->root = root;
+          variant.cells.push_back(std::move(*each));
+        }
       }
     }
     for (size_t i = 0; i < variant.cells.size(); i++) {
@@ -166,6 +178,22 @@ private:
     }
     for (auto &[call, handover] : variant.calls)
       this->variant(keyOf(*call, handover));
+  }
+
+  /// Where the block is reclaimed, if it is to be; a site where it never is, is none.
+  void findPoints(Cell &cell, const Root &root) {
+    if (cell.site < 0)
+      return;
+    bool numbers = analysis.families[root.family].integer;
+    auto found = cell.flow.refused ? std::vector<Reclaim>() : reclaimPoints(cell.flow, root, numbers);
+    std::string reason = whyNever(cell.flow, root, found);
+    if (reason.empty()) {
+      cell.points = std::move(found);
+      points[cell.site] += cell.points.size();
+    } else {
+      never.insert({cell.site, reason});
+      cell.site = -1;
+    }
   }
 
   VariantKey keyOf(CallBase &call, const Handover &handover) {
@@ -190,7 +218,7 @@ private:
     for (const Site &site : sites) {
       auto found = bySite.find(int(site.id));
       if (found == bySite.end()) {
-        const std::string &why = none[int(site.id)];
+        const std::string &why = none[int(site.id)].second;
         line(int(site.id), "no\t" + (why.empty() ? "nothing is allocated there that can be followed" : why));
         continue;
       }
@@ -226,6 +254,9 @@ private:
       for (Variant *each : inOrder)
         if (each->made && each->key.original() == originals)
           Emitter(analysis, siteVariables, *each, find).run();
+    for (auto [from, to] : analysis.references)
+      if (changed.count(moduleIndex[from]))
+        changed.insert(moduleIndex[to]);
     return changed;
   }
 
@@ -258,6 +289,19 @@ private:
     variant.made = made;
   }
 
+  /// A function of one argument that also knows the length of what the call maps.
+  static Function *unmapping(CallBase &call, FunctionType *type) {
+    Module &module = *call.getModule();
+    Value *length = call.getArgOperand(1);
+    auto *made = Function::Create(type, GlobalValue::PrivateLinkage, "caulk.unmap", &module);
+    IRBuilder<> build(BasicBlock::Create(module.getContext(), "", made));
+    FunctionCallee unmap = module.getOrInsertFunction(
+        "munmap", FunctionType::get(build.getInt32Ty(), {build.getPtrTy(), length->getType()}, false));
+    build.CreateCall(unmap, {made->getArg(0), length});
+    build.CreateRetVoid();
+    return made;
+  }
+
   /// What the runtime counts with, and says in its report.
   GlobalVariable *makeSite(CallBase &call, int number) {
     Module &module = *call.getModule();
@@ -279,14 +323,15 @@ private:
     }
     int family = analysis.rootsOf(call).front().family;
     const Family &kind = analysis.families[family];
-    FunctionCallee release = module.getOrInsertFunction(
-        kind.release,
-        FunctionType::get(build.getVoidTy(), {kind.integer ? half : pointer}, false));
+    auto *releasing = FunctionType::get(build.getVoidTy(), {kind.integer ? half : pointer}, false);
+    const Model *model = analysis.model(call);
+    Value *release = model && model->maps ? unmapping(call, releasing)
+                                          : module.getOrInsertFunction(kind.release, releasing).getCallee();
     auto *type = StructType::get(context, {word, word, pointer, pointer, pointer, pointer, pointer, half, half, half, half});
     std::vector<Constant *> fields = {
         build.getInt64(0),
         build.getInt64(0),
-        cast<Constant>(release.getCallee()),
+        cast<Constant>(release),
         text(file),
         text(call.getFunction()->getName()),
         text(kind.name),

@@ -25,7 +25,9 @@
 //! # Known imprecision
 //! - A function that calls `setjmp` owns nothing. What `longjmp` passes over is not reclaimed.
 //! - Calls through pointers take what they are given, and what they make is not followed: but for a variable of the program's
-//!   that begins as a library function, where the run asks whether it still is that one.
+//!   that begins as a library function, and for members of structs that at most a few functions are put into by name, where
+//!   the run asks whether it is one of those (`cpp/calls.cpp`).
+//! - Resources that lie in a variable of the program's (`glob_t`) are not guarded: the variable may be copied or overwritten.
 //! - In a loop that carries blocks from round to round, one owner names the last block only.
 //! - A struct with pointers in it that is read as another one, by a function that does not see where it was filled, is not
 //!   followed where the other has a number in the pointer's place (which C does not allow either).

@@ -14,8 +14,8 @@ use caulk_models::{Condition, Effect, FamilyId, FunctionModel, Models, Place};
 
 use crate::{Program, Verdict, Wanted};
 
-/// Families that one function of one argument releases, without waiting for anything.
-const FAMILIES: &[&str] = &["memory", "file", "descriptor", "dir", "addrinfo"];
+/// Families that one function of one argument (or of that and the length) releases, without waiting for anything.
+const FAMILIES: &[&str] = &["memory", "file", "descriptor", "dir", "addrinfo", "mapping"];
 
 /// Allocating functions whose blocks hold no pointers into themselves.
 #[rustfmt::skip]
@@ -32,7 +32,7 @@ const RAW: &[&str] = &[
 const TRUSTED: &[&str] = &[
     // Memory.
     "malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", "memalign", "posix_memalign", "valloc",
-    "malloc_usable_size",
+    "malloc_usable_size", "mmap", "munmap",
     // Strings and bytes.
     "memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem", "bcopy", "bzero", "bcmp",
     "explicit_bzero", "strlen", "strnlen", "strcpy", "strncpy", "stpcpy", "stpncpy", "strlcpy", "strlcat", "strcat",
@@ -80,6 +80,9 @@ const TRUSTED: &[&str] = &[
 /// Where these succeed, the descriptor is of use by being open, even if nobody can name it any more: it holds a lock or a port.
 const HOLDING: &[&str] = &["flock", "lockf", "bind", "listen"];
 
+/// What they make is released together with its length, their second argument.
+const MAPPING: &[&str] = &["mmap", "mmap64"];
+
 /// What they return is as good as the argument: a descriptor that is open as long as the stream is, or a number.
 const NAMING: &[&str] = &["fileno", "fileno_unlocked", "dirfd", "abs", "labs"];
 
@@ -110,6 +113,23 @@ pub(crate) fn write(models: &Models, program: &Program<'_>, wanted: &Wanted) -> 
     for model in models.sorted().into_iter().filter(trusted) {
         let words = describe(model, &families, models);
         line(&mut text, &["model", &model.name, &words.join("\t")]);
+    }
+    for model in models.sorted().into_iter().filter(|model| !trusted(model)) {
+        let made = model.effects.iter().find_map(|effect| match effect {
+            Effect::Allocates { family, .. } => models.families.get(*family),
+            _ => None,
+        });
+        if let Some(family) = made {
+            let why = if family.is_inline {
+                format!(
+                    "is kept in a variable of the program's (`{}` takes its address), not in a block of its own",
+                    family.release
+                )
+            } else {
+                format!("is released by `{}`, which is none of the functions that reclaim", family.release)
+            };
+            line(&mut text, &["unguarded", &model.name, &why]);
+        }
     }
     match wanted {
         Wanted::Everything => line(&mut text, &["everything"]),
@@ -150,7 +170,11 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
     for effect in &model.effects {
         match effect {
             Effect::Allocates { family, place, when, .. } => {
-                allocates(model, (*family, place, *when), families, &mut words);
+                allocates(model, (*family, place, *when), (families, models), &mut words);
+            }
+            // Perhaps of a part only.
+            Effect::Releases { place: Place::Arg(arg), .. } if model.name == "munmap" => {
+                words.push(format!("take={arg}"))
             }
             Effect::Releases { place: Place::Arg(arg), when: Condition::Always, .. } => {
                 words.push(format!("release={arg}"));
@@ -207,7 +231,7 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
 fn allocates(
     model: &FunctionModel,
     (family, place, when): (FamilyId, &Place, Condition),
-    families: &[FamilyId],
+    (families, models): (&[FamilyId], &Models),
     words: &mut Vec<String>,
 ) {
     let Some(at) = families.iter().position(|id| *id == family) else { return };
@@ -221,6 +245,12 @@ fn allocates(
         Place::Deref(arg) => Some(*arg),
         Place::Arg(_) | Place::Field(..) => return,
     };
+    let maps = MAPPING.contains(&model.name.as_str());
+    // Nobody but `mmap` is known to be given the length.
+    if !maps && models.families.get(family).is_some_and(|spec| spec.name == "mapping") {
+        return;
+    }
+    words.extend(maps.then(|| "maps".to_owned()));
     words.push(format!("family={at}"));
     words.extend(only_if_null.map(|arg| format!("ifnull={arg}")));
     words.extend(out.map(|arg| format!("out={arg}")));

@@ -370,3 +370,64 @@ fn exchanged_functions_are_left_alone() {
 fn everything_guarded_changes_nothing_in_the_fixtures() {
     everything_guarded();
 }
+
+#[test]
+fn what_is_null_leads_nowhere_and_what_is_called_is_asked() {
+    let other = source("kinds.c").display().to_string();
+    for level in ["-O0", "-O2"] {
+        reclaims("ways.c", "--guard-everything", &[level, &other]);
+    }
+}
+
+#[test]
+fn what_lies_in_memory_of_its_own_or_was_made_by_a_table_stays() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = source("private.c").display().to_string();
+        let flags = words(&[ASAN, &[level, &file, "-o"]]);
+        clang(folder.path(), &[flags.clone(), words(&[&["plain"]])].concat());
+        cc(folder.path(), &[words(&[&["--guard-everything"]]), flags, words(&[&["guarded"]])].concat());
+        let before = start(folder.path(), "plain", "").expect_code(0);
+        let after = start(folder.path(), "guarded", "report=r.json").expect_code(0);
+        assert_eq!(before.stdout, after.stdout);
+        assert!(report(&folder.path().join("r.json")).iter().all(|(_, blocks)| *blocks == 0), "nothing was lost");
+    }
+}
+
+#[test]
+fn memory_that_is_mapped_is_unmapped() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = source("mapped.c").display().to_string();
+        let flags = words(&[&[level, "-w", &file, "-o"]]);
+        clang(folder.path(), &[flags.clone(), words(&[&["plain"]])].concat());
+        cc(folder.path(), &[words(&[&["--guard-everything"]]), flags, words(&[&["guarded"]])].concat());
+        let before = start(folder.path(), "plain", "").expect_code(0);
+        assert_eq!(before.stdout, "lost: 1\nkept part 1: still there\n");
+        let after = start(folder.path(), "guarded", "report=r.json").expect_code(0);
+        assert_eq!(after.stdout, "lost: 0\nkept part 1: still there\n");
+        let unmapped: u64 = report(&folder.path().join("r.json")).iter().map(|(_, blocks)| blocks).sum();
+        assert_eq!(unmapped, 1);
+    }
+}
+
+#[test]
+fn the_reason_stands_beside_a_site_that_is_not_guarded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::copy(source("unguarded.c"), at.join("unguarded.c")).expect("a copy");
+    let text = std::fs::read_to_string(at.join("unguarded.c")).expect("readable");
+    let mut sites = String::new();
+    let mut expected = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some((_, reason)) = line.split_once("// not guarded: ") {
+            sites.push_str(&format!("unguarded.c:{number}\n"));
+            expected.push(format!("caulk: unguarded.c:{number}: not guarded: {reason}\n"));
+        }
+    }
+    std::fs::write(at.join("sites"), sites).expect("written");
+    let said = cc(at, &words(&[&["--sites", "sites", "-w", "unguarded.c", "-o", "p"]]));
+    for line in expected {
+        assert!(said.contains(&line), "expected {line}in\n{said}");
+    }
+}
