@@ -295,7 +295,7 @@ impl<'a> Exporter<'a> {
         for ((obj, off), cell) in &state.cells {
             let matters = match (crowded, !self.from.is_held_by_name(cell.term)) {
                 (_, false) | (false, _) => true,
-                (true, true) => state.cells.len() <= 4 * MAX_WRITES && self.from.as_int(cell.term) == Some(0),
+                (true, true) => state.cells.len() <= 4 * MAX_WRITES && self.from.as_int(cell.term).is_some(),
             };
             let new = self.object(*obj);
             if matters {
