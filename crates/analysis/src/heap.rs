@@ -171,12 +171,29 @@ impl Engine<'_> {
                         Object::Code(_) => NotHeap::Function,
                         _ => NotHeap::Global,
                     };
-                    self.report(IncidentKind::InvalidFree(what), state, obj, family, at, None);
+                    if self.is_other_than_initial(state, obj) {
+                        self.suspicions.insert((at, IncidentKind::InvalidFree(what)));
+                    } else {
+                        self.report(IncidentKind::InvalidFree(what), state, obj, family, at, None);
+                    }
                     return false;
                 }
                 true
             }
         }
+    }
+
+    /// Has the way here found something else in a global than what it was initialised with? A result that is the address
+    /// of an empty one (`return &nothing;`) was told apart so.
+    fn is_other_than_initial(&mut self, state: &State, obj: ObjId) -> bool {
+        let Object::Global(global) = *self.terms.object(obj) else { return false };
+        state.facts.ranges.iter().any(|(id, range)| match *self.terms.get(*id) {
+            Term::Content { obj: of, off: Off::At(at), .. } if of == obj => {
+                let initial = self.initial(global, at).map_or(Some(0), |term| self.terms.as_int(term));
+                initial.is_some_and(|initial| range.excludes(initial))
+            }
+            _ => false,
+        })
     }
 
     /// Allocated by a library function that this function calls itself.
