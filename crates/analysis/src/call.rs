@@ -349,14 +349,18 @@ impl Engine<'_> {
         let recent = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
         if state.obj(recent).is_none() {
             if self.cfg.is_in_some_loop(id) {
-                state.forget_inside(&self.terms, recent);
+                for term in state.forget_inside(&self.terms, recent) {
+                    self.kept_elsewhere(state, term);
+                }
             }
             return;
         }
         self.report_lost(state, id, Loss::Overwritten, |_, obj, _| obj == recent);
         if state.obj(recent).is_some() {
             let older = self.terms.intern_object(Object::Heap { site: id, sub, older: true });
-            state.rename(&mut self.terms, recent, older);
+            for term in state.rename(&mut self.terms, recent, older) {
+                self.kept_elsewhere(state, term);
+            }
         }
     }
 

@@ -233,7 +233,8 @@ impl State {
     }
 
     /// Replaces one object by another everywhere: a site's recent block becomes one of its older ones.
-    pub fn rename(&mut self, terms: &mut Terms, from: ObjId, to: ObjId) {
+    /// Returns what `forget_inside` does.
+    pub fn rename(&mut self, terms: &mut Terms, from: ObjId, to: ObjId) -> Vec<TermId> {
         let mut renamer = Renamer { terms, from, to, done: FxHashMap::default() };
         for entry in &mut self.env {
             entry.1 = renamer.term(entry.1);
@@ -268,7 +269,7 @@ impl State {
             let joined = self.obj(to).map_or(state, |old| old.join(state));
             self.set_obj(to, joined);
         }
-        self.forget_inside(renamer.terms, from);
+        self.forget_inside(renamer.terms, from)
     }
 
     /// Gives a block a name that no block of this state has.
@@ -299,14 +300,24 @@ impl State {
         self.moved.sort_unstable();
     }
 
-    /// What lay in an old block is not what lies in a new one of its name.
-    pub fn forget_inside(&mut self, terms: &Terms, from: ObjId) {
+    /// What lay in an old block is not what lies in a new one of its name. Returns the values that were put into memory
+    /// reached from there, which has no name any more.
+    pub fn forget_inside(&mut self, terms: &Terms, from: ObjId) -> Vec<TermId> {
         let inside = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from));
         self.objs.retain(|(obj, _)| !inside(*obj));
-        self.cells.retain(|((obj, _), _)| !inside(*obj));
-        self.weak.retain(|(obj, _)| !inside(*obj));
+        let mut held: Vec<TermId> = Vec::new();
+        let mut stays = |obj: ObjId, term: TermId| {
+            let inside = inside(obj);
+            if inside {
+                held.push(term);
+            }
+            !inside
+        };
+        self.cells.retain(|((obj, _), cell)| stays(*obj, cell.term));
+        self.weak.retain(|(obj, term)| stays(*obj, *term));
         self.epochs.retain(|(obj, _)| *obj != from && !inside(*obj));
         self.facts.retain(|id| !terms.mentions(id).contains(&from) && !speaks_of(terms, id, from));
+        held
     }
 }
 
