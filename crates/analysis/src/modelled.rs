@@ -84,7 +84,16 @@ impl Engine<'_> {
             }
         }
         // Room is made before arguments are looked at again: an argument may be the older block.
-        let args: Vec<TermId> = if model.effects.iter().any(allocates) {
+        // What is there already is kept: no new block.
+        let replaces = |effect: &Effect| match effect {
+            Effect::Replaces { place, .. } => {
+                let old = self.value_at(&state, args, place);
+                old.is_some_and(|old| state.facts.range(&self.terms, old).constant() == Some(0))
+            }
+            _ => true,
+        };
+        let mut made = model.effects.iter().filter(|effect| allocates(effect));
+        let args: Vec<TermId> = if made.any(replaces) {
             for sub in 0..4 {
                 self.make_room(&mut state, id, sub);
             }

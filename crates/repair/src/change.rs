@@ -133,42 +133,72 @@ pub fn joined(parts: &[Candidate]) -> Option<Candidate> {
     Some(all)
 }
 
-/// For a candidate whose new releases look into structures: a program in which the variable of that name leaks
-/// wherever such a structure may be null at that place.
-pub fn null_probe(edits: &EditSet) -> Option<(String, EditSet)> {
+/// For a candidate whose new releases look into structures, or must not be given null: a program in which the variable
+/// of that name leaks wherever a pointer may be null that must not be. `needs` tells the functions of the second kind.
+pub fn null_probe(edits: &EditSet, needs: &dyn Fn(&str) -> bool) -> Option<(String, EditSet)> {
     let name = "caulk_null_probe".to_owned();
     let mut found = false;
-    let mut probed = EditSet::new();
-    for edit in edits.edits() {
-        let text = String::from_utf8_lossy(&edit.text).into_owned();
-        let lines: Vec<String> = text
-            .split_inclusive('\n')
-            .map(|line| match looked_into(line) {
-                Some((call, base)) => {
-                    found = true;
-                    let leak = format!("if (!({base})) {{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
-                    line.replacen(call, &leak, 1)
-                }
-                None => line.to_owned(),
-            })
-            .collect();
-        probed.put(caulk_source::Edit { text: lines.concat().into_bytes(), ..edit.clone() });
-    }
+    let probed = each_release(edits, &mut |call, _| {
+        let looked_into = match call.argument.rsplit_once("->") {
+            Some((base, _)) => Some(base),
+            None => call.argument.strip_prefix('*'),
+        };
+        let given = needs(call.name).then_some(call.argument);
+        let tests: Vec<String> = looked_into.into_iter().chain(given).map(|pointer| format!("!({pointer})")).collect();
+        found |= !tests.is_empty();
+        let leak = format!("if ({}) {{ char *{name} = __builtin_malloc(1); *{name} = 0; }}", tests.join(" || "));
+        (!tests.is_empty()).then_some(leak)
+    });
     found.then_some((name, probed))
 }
 
-/// `free(a->b);` in a line, and `a`.
-fn looked_into(line: &str) -> Option<(&str, &str)> {
-    let end = line.find(");")?;
-    let open = line[..end].rfind('(')?;
-    let argument = &line[open + 1..end];
-    let base = match argument.rsplit_once("->") {
-        Some((base, _)) => base,
-        None => argument.strip_prefix('*')?,
-    };
-    let name = line[..open].trim_end();
-    let start = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
-    (crate::target::is_plain(argument) && start < name.len()).then(|| (&line[start..end + 2], base))
+/// The same with releases that must not be given null under a test.
+pub fn guarded(edits: &EditSet, file: &FileText, needs: &dyn Fn(&str) -> bool) -> EditSet {
+    each_release(edits, &mut |call, (indent, at)| {
+        // The text around the edit may be what indents it.
+        let indent = if indent.is_empty() { file.indent_of(at) } else { indent.as_bytes() };
+        let deeper = String::from_utf8_lossy(&file.deeper(indent)).into_owned();
+        let test = format!("if ({}){}{deeper}{}", call.argument, file.style.eol, call.text);
+        needs(call.name).then_some(test)
+    })
+}
+
+/// `free(a->b);` in a line.
+struct ReleaseCall<'a> {
+    text: &'a str,
+    name: &'a str,
+    argument: &'a str,
+}
+
+impl<'a> ReleaseCall<'a> {
+    fn in_line(line: &'a str) -> Option<Self> {
+        let end = line.find(");")?;
+        let open = line[..end].rfind('(')?;
+        let argument = &line[open + 1..end];
+        let name = line[..open].trim_end();
+        let start = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+        let found = Self { text: &line[start..end + 2], name: &name[start..], argument };
+        (crate::target::is_plain(argument) && start < name.len()).then_some(found)
+    }
+}
+
+/// The edits with some of their calls, each seen with the white space before it and its place in the file, replaced.
+fn each_release(edits: &EditSet, with: &mut dyn FnMut(&ReleaseCall<'_>, (&str, usize)) -> Option<String>) -> EditSet {
+    let mut made = EditSet::new();
+    for edit in edits.edits() {
+        let text = String::from_utf8_lossy(&edit.text).into_owned();
+        let mut lines = String::new();
+        for line in text.split_inclusive('\n') {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let call = ReleaseCall::in_line(line);
+            match call.and_then(|call| Some((with(&call, (indent, edit.span.start))?, call))) {
+                Some((instead, call)) => lines.push_str(&line.replacen(call.text, &instead, 1)),
+                None => lines.push_str(line),
+            }
+        }
+        made.put(caulk_source::Edit { text: lines.into_bytes(), ..edit.clone() });
+    }
+    made
 }
 
 /// A file before and after an edit, and how places map.

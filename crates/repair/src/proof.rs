@@ -59,7 +59,7 @@ pub fn useless(before: &Survey, probed: &Survey, finding: &Finding, probe: &str)
 /// Shows that a new release does not look into a null pointer: nothing leaks where it would.
 pub fn not_null(probed: &Survey, probe: &str) -> Result<(), String> {
     match probed.findings.iter().any(|found| found.object.contains(probe)) {
-        true => Err("on some path the pointer to it is null there".into()),
+        true => Err(NULL_THERE.into()),
         false => Ok(()),
     }
 }
@@ -90,6 +90,9 @@ fn count<T: Ord>(all: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 
 /// What is said of a candidate that does no harm, but not all there is to do.
 pub const REMAINS: &str = "the error would remain";
+
+/// What is said of a candidate that would look into a null pointer.
+pub const NULL_THERE: &str = "on some path the pointer is null there";
 
 fn appeared(before: &Survey, after: &Survey) -> Result<(), String> {
     let old = count(before.findings.iter().map(identity));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use caulk_analysis::Doubt;
 use caulk_base::{ContentHash, Hasher};
 use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
-use caulk_source::unified_diff;
+use caulk_source::{FileText, unified_diff};
 
 use crate::change::{self, Candidate, Change, Expect};
 use crate::origin::Origin;
@@ -147,7 +147,7 @@ impl Session<'_> {
                 None if proofs >= MAX_PROOFS => continue,
                 None => {
                     proofs += 1;
-                    self.attempt(finding, &candidate, accept)
+                    self.attempt_guarded(finding, &candidate, accept)
                 }
             };
             match attempted {
@@ -258,12 +258,31 @@ impl Session<'_> {
             let probed = self.workshop.rebuild(&self.with(&probe))?;
             why.push(proof::useless(&self.survey, &probed.survey, finding, name)?);
         }
-        if let Some((name, edits)) = change::null_probe(&candidate.edits) {
+        let needs = |name: &str| rebuilt.survey.needy.contains(name);
+        if let Some((name, edits)) = change::null_probe(&candidate.edits, &needs) {
             let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
             proof::not_null(&probed.survey, &name)?;
         }
         Ok(Proved { before, change, patched, survey: rebuilt.survey, why })
+    }
+
+    /// With a test where the candidate gives null to somebody who cannot live with it.
+    fn attempt_guarded(
+        &mut self,
+        finding: &Finding,
+        candidate: &Candidate,
+        accept: &mut Accept<'_>,
+    ) -> Result<(), String> {
+        let attempted = self.attempt(finding, candidate, accept);
+        let null = attempted.as_ref().is_err_and(|why| why == proof::NULL_THERE);
+        let Some(text) = self.text_of(&candidate.file).ok().filter(|_| null) else { return attempted };
+        let needs = |name: &str| name != "free" && (self.survey.needy.contains(name) || name == finding.release);
+        let edits = change::guarded(&candidate.edits, &FileText::new(candidate.file.clone(), text), &needs);
+        if edits == candidate.edits {
+            return attempted;
+        }
+        self.attempt(finding, &Candidate { edits, ..candidate.clone() }, accept)
     }
 
     fn attempt(&mut self, finding: &Finding, candidate: &Candidate, accept: &mut Accept<'_>) -> Result<(), String> {

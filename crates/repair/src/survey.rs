@@ -6,6 +6,7 @@ use caulk_analysis::{Analysis, Doubt, ObjId, Object, Off, Status, Summary, Term,
 use caulk_base::Id;
 use caulk_findings::Finding;
 use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, UnitId, ValueKind};
+use caulk_models::{Effect, FunctionModel, Place};
 
 /// The effect of a function that releases what lies somewhere in its inputs.
 pub const DRAINS: &str = "releases parts of its inputs";
@@ -42,6 +43,8 @@ pub struct Survey {
     pub takers: BTreeMap<(String, usize), Vec<Way<bool>>>,
     /// Functions and the numbers of parameters of theirs that may be null: they return all the same.
     pub null_takers: BTreeSet<(String, usize)>,
+    /// Functions that must not be given null as their first argument.
+    pub needy: BTreeSet<String>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
@@ -67,6 +70,9 @@ impl Survey {
                     .filter(|at| takes_null(&summary, *at))
                     .map(|at| (function.name.clone(), at)),
             );
+            if function.param_count > 0 && !summary.outcomes.is_empty() && !takes_null(&summary, 0) {
+                survey.needy.insert(function.name.clone());
+            }
             for at in 0..function.param_count as usize {
                 let ways = taken(&summary, at);
                 if ways.iter().any(|way| way.1) {
@@ -82,6 +88,11 @@ impl Survey {
             survey.effects.entry(key).or_default().extend(effects(&summary));
         }
         survey.addressed = addressed(program);
+        for name in program.externs.iter() {
+            if analysis.knowledge.models.get(name).is_some_and(needs_first) {
+                survey.needy.insert(name.clone());
+            }
+        }
         for suspicion in &analysis.suspicions {
             let function = program.function(suspicion.function);
             let key = (function.name.clone(), format!("{:?}", suspicion.kind));
@@ -102,6 +113,12 @@ impl Survey {
             .find(|(spot, _)| spot.file == file && spot.line == line && spot.column == column)
             .map(|found| found.1)
     }
+}
+
+/// A library function that looks into its first argument, or releases it and does not accept null.
+fn needs_first(model: &FunctionModel) -> bool {
+    let first = |effect: &Effect| matches!(effect, Effect::Releases { place: Place::Arg(0), null_ok: false, .. });
+    model.needs.contains(&0) || model.effects.iter().any(first)
 }
 
 fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {

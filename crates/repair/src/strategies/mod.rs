@@ -1,5 +1,6 @@
 //! Ways to repair, from the most natural to the least. Each proposes; the proof decides.
 
+mod close_once;
 mod conditional;
 mod double_free;
 mod exits;
@@ -82,7 +83,10 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             one_more_field::propose(bench, &mut all);
             owner::propose(bench, &mut all);
         }
-        Rule::DoubleFree => double_free::propose(bench, &mut all),
+        Rule::DoubleFree => {
+            close_once::propose(bench, &mut all);
+            double_free::propose(bench, &mut all);
+        }
         Rule::UseAfterFree => use_after_free::propose(bench, &mut all),
         Rule::MismatchedRelease => mismatch::propose(bench, &mut all),
         Rule::InvalidFree | Rule::LeakAtExit => {}

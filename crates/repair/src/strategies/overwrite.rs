@@ -1,6 +1,6 @@
 //! A release before the assignment that forgets the block, and the temporary that `realloc` wants.
 
-use caulk_source::{Snippet, StmtKind, declarator};
+use caulk_source::{Assign, FunctionSource, Snippet, Span, StmtKind, declarator};
 
 use super::{Bench, Proposals, code_of, may_declare};
 use crate::change::Candidate;
@@ -10,8 +10,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
     let function = &target.function;
     for holder in target.holders() {
-        for assign in function.assigns.iter().filter(|assign| assign.whole && !assign.compound) {
-            if function.text(assign.lhs) != holder {
+        for assign in function.assigns.iter().filter(|assign| !assign.compound) {
+            if function.text(assign.lhs) != holder || !(assign.whole || is_first_in_test(function, assign, &holder)) {
                 continue;
             }
             let start = function.stmt(assign.stmt).span.start;
@@ -21,11 +21,16 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             }
             let rhs = function.text(assign.rhs);
             let plain = without_cast(&rhs);
+            if !assign.whole && (plain.starts_with("realloc") || rhs.contains(&holder)) {
+                continue;
+            }
             if plain.starts_with("realloc(") || plain.starts_with("reallocarray(") {
                 realloc(bench, all, assign, &holder, plain);
                 continue;
             }
-            let mentioned = function.file.mentions(assign.rhs, crate::target::root(&holder)) && rhs.contains(&holder);
+            let needed = without_sizes(&rhs);
+            let mentioned =
+                function.file.mentions(assign.rhs, crate::target::root(&holder)) && needed.contains(&holder);
             if mentioned {
                 through(bench, all, assign, &holder, &rhs);
                 continue;
@@ -40,6 +45,16 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     owner(bench, all);
 }
 
+/// `if (!(p = make(x)))`: whenever the test is come to, the old value goes before anything looks at it.
+fn is_first_in_test(function: &FunctionSource, assign: &Assign, holder: &str) -> bool {
+    let StmtKind::If { cond, .. } = function.stmt(assign.stmt).kind else { return false };
+    let before = Span::new(cond.start, assign.span.start);
+    let always = |call: &caulk_source::Call| call.unconditional && assign.rhs.covers(call.span);
+    cond.covers(assign.span)
+        && function.calls.iter().any(always)
+        && !function.file.mentions(before, crate::target::root(holder))
+}
+
 /// `realloc(p, n)` of `(char *) realloc(p, n)`.
 fn without_cast(code: &str) -> &str {
     let cast = code.strip_prefix('(').and_then(|rest| rest.split_once(')'));
@@ -47,6 +62,17 @@ fn without_cast(code: &str) -> &str {
         Some((kind, rest)) if kind.trim_end().ends_with('*') => rest.trim_start(),
         _ => code,
     }
+}
+
+/// Without `sizeof *p` and the like, which need no value.
+fn without_sizes(code: &str) -> String {
+    let mut parts = code.split("sizeof");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| {
+        let part = part.trim_start().trim_start_matches(['(', ' ', '*']);
+        part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '>' | '.'))
+    });
+    rest.fold(first, |all, part| all + part)
 }
 
 fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign, holder: &str, rhs: &str) {
