@@ -178,7 +178,10 @@ impl<'a> ReleaseCall<'a> {
         let name = line[..open].trim_end();
         let start = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
         let found = Self { text: &line[start..end + 2], name: &name[start..], argument };
-        (crate::target::is_plain(argument) && start < name.len()).then_some(found)
+        // Not a value that is kept: `n = length(p);`
+        let before = line[..start].trim_end();
+        let stands = before.is_empty() || before.ends_with(['{', '}', ')', ';']) || before.ends_with("else");
+        (stands && crate::target::is_plain(argument) && start < name.len()).then_some(found)
     }
 }
 
