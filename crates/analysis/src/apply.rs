@@ -52,6 +52,9 @@ impl Engine<'_> {
             }
         }
         self.note_stored(&mut state, summary, &args);
+        if summary.incomplete || self.is_recursive(callee) {
+            self.unsettle(&mut state, &args, summary.incomplete);
+        }
         if summary.degraded {
             // Its paths were not told apart: what one of them keeps, all may keep.
             self.blur(&mut state, &args, summary.cut);

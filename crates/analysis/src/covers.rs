@@ -57,5 +57,6 @@ fn is_within(arrived: &ObjState, known: &ObjState) -> bool {
         && (known.lent || !arrived.lent)
         && (arrived.found || !known.found)
         && (known.drained || !arrived.drained)
+        && (known.unsettled || !arrived.unsettled)
         && arrived.retained <= known.retained
 }

@@ -57,6 +57,18 @@ impl Engine<'_> {
         }
     }
 
+    /// The callee may do more with its arguments than its summary tells: where that is all there will be, what it is
+    /// given may be released.
+    pub(crate) fn unsettle(&mut self, state: &mut State, args: &[TermId], incomplete: bool) {
+        let reached = self.reachable(state, args.iter().copied());
+        for (obj, known) in &mut state.objs {
+            if reached.contains(*obj) && matches!(self.terms.object(*obj), Object::Heap { .. }) {
+                known.drained |= incomplete;
+                known.unsettled |= !incomplete;
+            }
+        }
+    }
+
     /// A destructor is given a block of this function, and releases what callees have put into it.
     pub(crate) fn is_own_part(&self, state: &State, ptr: TermId, at: InstId) -> bool {
         let (mut open, mut next) = (vec![ptr], 0);

@@ -231,6 +231,9 @@ impl Engine<'_> {
                         if known.status.may(Status::FREED) || known.drained {
                             doubts.push(Doubt::MayBeReleased);
                         }
+                        if known.unsettled {
+                            doubts.push(Doubt::Unsettled);
+                        }
                         if known.retained > 0 || self.is_referenced_outside(state, obj) {
                             doubts.push(Doubt::StillReferenced);
                         }

@@ -121,6 +121,8 @@ pub enum Doubt {
     /// A destructor releases a part of a block of this function, and it is not known how the part came there: not
     /// by this function, and not from its inputs.
     Part,
+    /// It was given to a function of the same recursion, which was not followed to its end.
+    Unsettled,
 }
 
 /// A call that releases, over all states that reach it. No doubts: in every state the pointer is

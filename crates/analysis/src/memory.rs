@@ -18,6 +18,9 @@ use crate::trace::Event;
 /// Of a larger structure only what is known is copied.
 const LARGEST_COPY: i64 = 128;
 
+/// Parts of structs up to this size are filled field by field.
+pub(crate) const LARGEST_PART: i64 = 256;
+
 impl Engine<'_> {
     /// Reads a value of the type; aggregates become hidden slots.
     pub(crate) fn load_from(&mut self, state: &mut State, ptr: TermId, ty: Ty, id: InstId) -> TermId {
@@ -267,7 +270,7 @@ impl Engine<'_> {
                 known.zeroed = true;
             }
             state.epochs.retain(|entry| entry.0 != obj);
-        } else if zero && len.is_some_and(|len| len <= 256) {
+        } else if zero && len.is_some_and(|len| len <= LARGEST_PART) {
             // Fields of someone else's struct: remember the zeros where pointers may lie.
             let mut field = (at + 7) & !7;
             while field + 8 <= end {

@@ -373,6 +373,11 @@ impl Joiner<'_> {
         // Once more round a loop: what came to nothing stays nothing, and a value that is among those it may be
         // is nothing new. Otherwise the rounds would never end.
         if !self.hull {
+            if let Some(block) = inside(self.terms, mine).filter(|block| inside(self.terms, theirs) == Some(*block)) {
+                // A pointer that walks through a block is somewhere in it, in every round.
+                let base = self.terms.addr(block, 0);
+                return self.terms.elem(base, name, 0);
+            }
             if mine == name {
                 self.untold.extend(held);
                 return name;
@@ -399,6 +404,24 @@ fn is_one_of(terms: &Terms, all: TermId, some: TermId) -> bool {
         (Some(all), Some(some)) => some.iter().all(|value| all.contains(value)),
         _ => false,
     }
+}
+
+/// The block into which the pointer points, whatever it was merged of.
+fn inside(terms: &Terms, id: TermId) -> Option<ObjId> {
+    let block = |id: TermId| match *terms.get(id) {
+        Term::Addr { obj, .. } if matches!(terms.object(obj), Object::Heap { .. }) => Some(obj),
+        _ => None,
+    };
+    let mut found = None;
+    for part in values(terms, id)? {
+        let base = if let Term::Elem { base, .. } = *terms.get(part) { base } else { part };
+        let within = block(base)?;
+        if found.is_some_and(|found| found != within) {
+            return None;
+        }
+        found = Some(within);
+    }
+    found
 }
 
 /// What a merged value may be, as far as it was merged of a few.

@@ -6,6 +6,7 @@ use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
+use crate::memory::LARGEST_PART;
 use crate::object::{ObjState, Object, Status};
 use crate::place::Off;
 use crate::state::State;
@@ -399,6 +400,17 @@ impl Engine<'_> {
                         self.set_cell(state, ptr, written, 8, id);
                         state.facts.narrow(written, &Range::except(0));
                     }
+                }
+            }
+            Effect::Zeroes { arg, size } => {
+                let Some(&ptr) = args.get(*arg as usize) else { return };
+                let size = args.get(*size as usize).and_then(|&size| self.terms.as_int(size));
+                // A part of somebody's struct: the other parts are what they were.
+                let of = self.terms.pointee(ptr).map(|(obj, _)| self.terms.object(obj));
+                if matches!(of, Some(Object::Deref(_))) && size.is_some_and(|size| (0..=LARGEST_PART).contains(&size)) {
+                    self.fill(state, ptr, true, size, id);
+                } else {
+                    self.scribble(state, ptr, id);
                 }
             }
             Effect::WritesRest { from } => {

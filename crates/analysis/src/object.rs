@@ -72,6 +72,8 @@ pub struct ObjState {
     pub merged: bool,
     /// Put into something by a function that releases what it finds there, nobody knows what.
     pub drained: bool,
+    /// Given to a function of the recursion that is worked out, of which there may be more to know.
+    pub unsettled: bool,
     /// A callee may have put something into it that is not this function's own.
     pub mixed: bool,
     /// Put into a structure of our caller by a callee: not ours to report, though our caller may.
@@ -116,6 +118,7 @@ impl ObjState {
             escaped: false,
             merged: false,
             drained: false,
+            unsettled: false,
             mixed: false,
             housed: false,
             chosen: false,
@@ -157,6 +160,7 @@ impl ObjState {
             escaped: self.escaped || other.escaped,
             merged: !self.is_given_away() && !other.is_given_away() && (self.merged || other.merged),
             drained: self.drained || other.drained,
+            unsettled: self.unsettled || other.unsettled,
             mixed: self.mixed || other.mixed,
             housed: self.housed || other.housed,
             chosen: self.chosen || other.chosen,

@@ -258,6 +258,7 @@ fn doubt(doubt: Doubt) -> &'static str {
         Doubt::NotOurs => "it was not allocated here",
         Doubt::StillReferenced => "memory that outlives this function points to it",
         Doubt::Part => "a part of it was put there by others",
+        Doubt::Unsettled => "a recursion that was not followed to its end was given it",
         Doubt::Blurred => "several blocks are treated as one",
     }
 }

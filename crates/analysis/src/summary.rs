@@ -17,6 +17,8 @@
 //! - Callers look at no instruction number in it (allocation sites, where something was released, values without a
 //!   name): they put their own call in its place. `kept` relies on it.
 
+use std::collections::BTreeMap;
+
 use caulk_base::{FxHashMap, Id};
 use caulk_ir::InstId;
 use caulk_models::FamilyId;
@@ -47,6 +49,9 @@ pub struct Summary {
     pub stored: Vec<u32>,
     /// Something unknown may be called.
     pub calls_unknown: bool,
+    /// It is part of a recursion that was not followed until nothing changed any more: it may do more with its
+    /// arguments than this tells.
+    pub incomplete: bool,
     /// A limit was reached: everything is "may".
     pub degraded: bool,
     /// Some paths were not followed to their end.
@@ -112,10 +117,43 @@ pub struct SiteFact {
     pub shared: bool,
 }
 
+/// See [`Summary::fate_of_arguments`].
+pub(crate) type Fate<'a> = (BTreeMap<(u32, Option<i64>), (Status, bool)>, &'a [u32], bool, bool);
+
 impl Summary {
     /// Of a function we could not analyse: it may do anything with what it is given.
     pub fn unknown() -> Self {
         Summary { calls_unknown: true, degraded: true, cut: true, ..Summary::default() }
+    }
+
+    /// What may become of the arguments and of what lies in them, as far as it has a name: a recursive destructor
+    /// goes deeper in every round, and tells so by `drained`.
+    pub(crate) fn fate_of_arguments(&self) -> Fate<'_> {
+        let mut fate: BTreeMap<(u32, Option<i64>), (Status, bool)> = BTreeMap::new();
+        for (obj, known) in self.outcomes.iter().flat_map(|outcome| &outcome.objs) {
+            // Of what is drained, every part may be gone, whatever is told of it.
+            if let Some(name) = self.argument(*obj).filter(|name| name.1.is_none() || !self.drained) {
+                let (status, escaped) = fate.entry(name).or_default();
+                (*status, *escaped) = (status.join(known.status), *escaped || known.escaped);
+            }
+        }
+        (fate, &self.stored, self.drained, self.degraded && self.cut)
+    }
+
+    /// The argument that the object is, or in which at which place the pointer to it lies.
+    fn argument(&self, obj: ObjId) -> Option<(u32, Option<i64>)> {
+        let Object::Deref(base) = self.objects[obj.index()] else { return None };
+        match self.terms[base.index()] {
+            Term::Param(index) => Some((index, None)),
+            Term::Content { obj: of, off: Off::At(at), .. } => match self.objects[of.index()] {
+                Object::Deref(base) => match self.terms[base.index()] {
+                    Term::Param(index) => Some((index, Some(at))),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Outcomes that return a negative constant, with it.
@@ -168,6 +206,7 @@ impl Engine<'_> {
             stored: self.put_away.iter().copied().collect(),
             cut: self.cut,
             calls_unknown: self.calls_unknown,
+            incomplete: false,
             degraded: self.degraded,
             assumed,
         };

@@ -14,7 +14,7 @@ use crate::asked::Question;
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
 use crate::engine::{self, Analysed, Limits};
-use crate::incident::{Incident, ReleaseFact, Suspicion};
+use crate::incident::{Doubt, Incident, ReleaseFact, Suspicion};
 use crate::kept::Kept;
 use crate::noreturn;
 use crate::passing;
@@ -25,6 +25,9 @@ use crate::variadic;
 
 /// Rounds through a recursion before its summaries count as complete.
 const MAX_ROUNDS: usize = 3;
+/// Rounds at most until it is known what a recursion of a few functions does with its arguments.
+const MAX_SETTLING_ROUNDS: usize = 5;
+const FEW: usize = 4;
 /// Rounds at most until every member of a recursion is seen to come back.
 const MAX_RETURNING_ROUNDS: usize = 8;
 
@@ -319,6 +322,8 @@ struct Member {
     runs: usize,
     /// The summary of a callee has changed since the last run.
     outdated: bool,
+    /// What it then does with its arguments has changed, too.
+    misled: bool,
     /// A callee that had no way back has got one.
     opened: bool,
     /// It was too large to be followed to any end; it would be so again.
@@ -343,6 +348,7 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
             callers: Vec::new(),
             runs: 0,
             outdated: true,
+            misled: true,
             opened: false,
             given_up: false,
             result: None,
@@ -358,7 +364,8 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         let mut changed = false;
         for at in 0..work.len() {
             let member = &work[at];
-            if !member.given_up && (member.opened || member.outdated && member.runs < MAX_ROUNDS) {
+            let rounds = if member.misled && work.len() <= FEW { MAX_SETTLING_ROUNDS } else { MAX_ROUNDS };
+            if !member.given_up && (member.opened || member.outdated && member.runs < rounds) {
                 changed |= run_member(knowledge, &mut work, at, limits);
             }
         }
@@ -377,6 +384,7 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
             }
         }
     }
+    let settled = !work.iter().any(|member| member.misled);
     let finished = work.into_iter().filter_map(|member| {
         // Every way was given up, or ends in an error: that is not to say that it does not come back.
         let stuck = member.is_stuck(knowledge);
@@ -385,6 +393,9 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
         if stuck {
             result.summary = Summary::unknown();
             result.degraded |= cut;
+            knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
+        }
+        if settle(&mut result, settled) && !stuck {
             knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
         }
         // What an earlier round asked has led here, too.
@@ -397,10 +408,25 @@ fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> V
     finished.collect()
 }
 
+/// Once the rounds are over: does what was given to the recursion have to be doubted? `true` if the summary has changed.
+fn settle(result: &mut Analysed, settled: bool) -> bool {
+    if settled {
+        result.releases.iter_mut().for_each(|fact| fact.doubts.retain(|doubt| *doubt != Doubt::Unsettled));
+    }
+    let mut changed = !settled;
+    result.summary.incomplete = !settled;
+    for (_, known) in result.summary.outcomes.iter_mut().flat_map(|outcome| &mut outcome.objs) {
+        changed |= known.unsettled;
+        known.drained |= known.unsettled && !settled;
+        known.unsettled = false;
+    }
+    changed
+}
+
 /// Analyses one function of a recursion; `true` if its summary has changed.
 fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits: Limits) -> bool {
     let member = &mut work[at];
-    (member.outdated, member.opened) = (false, false);
+    (member.outdated, member.misled, member.opened) = (false, false, false);
     member.runs += 1;
     let mut result = guarded(knowledge, member.id, limits);
     member.asked.extend(result.asked.iter().flatten());
@@ -411,6 +437,7 @@ fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits:
         result.summary = Summary::unknown();
     }
     let opened = member.given_up || (was_closed && !result.summary.outcomes.is_empty());
+    let misleading = old.as_ref().is_none_or(|old| old.fate_of_arguments() != result.summary.fate_of_arguments());
     let changed = old.is_none_or(|old| *old != result.summary);
     if changed {
         knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
@@ -418,6 +445,7 @@ fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits:
     member.result = Some(result);
     for caller in member.callers.clone() {
         work[caller].outdated |= changed;
+        work[caller].misled |= misleading;
         work[caller].opened |= opened;
     }
     changed

@@ -61,6 +61,18 @@ pub fn compile_patched(
     patched::compile_patched_with(command, replaced, warnings, lowered)
 }
 
+/// The file that a unit means by a name in one of its `#line`s. Who made the unit's file elsewhere left a path of that
+/// place in it; then it is the file of that name beside the unit's own.
+pub fn named_source(command: &CompileCommand, name: &str) -> std::path::PathBuf {
+    let named = paths::absolute(&command.directory, std::path::Path::new(name));
+    let made = paths::absolute(&command.directory, &command.file);
+    let beside = named.file_name().map(|name| made.with_file_name(name));
+    match beside.filter(|beside| !named.exists() && beside.exists()) {
+        Some(beside) => beside,
+        None => named,
+    }
+}
+
 /// The flags of a unit in clang's words, without the compiler and the source: for parsing its text.
 pub fn source_flags(command: &CompileCommand) -> Vec<String> {
     flags::convert(command).flags

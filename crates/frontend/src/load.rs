@@ -293,7 +293,7 @@ pub(crate) fn settle(
 ) {
     unit.source = command.file.display().to_string();
     for file in unit.files.iter_mut() {
-        *file = paths::absolute(&command.directory, Path::new(file.as_str())).display().to_string();
+        *file = crate::named_source(command, file.as_str()).display().to_string();
     }
     macros::mark(unit, read, &flags.flags, replaced, files);
 }

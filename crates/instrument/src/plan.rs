@@ -215,6 +215,7 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
             Effect::Calls { data: None, .. }
             | Effect::Clears { .. }
             | Effect::Writes { .. }
+            | Effect::Zeroes { .. }
             | Effect::WritesRest { .. } => {}
         }
     }

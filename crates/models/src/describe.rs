@@ -99,6 +99,9 @@ impl Models {
             Effect::Writes { arg, nonzero } => {
                 format!("writes {}through argument {arg}", if *nonzero { "a number that is not 0 " } else { "" })
             }
+            Effect::Zeroes { arg, size } => {
+                format!("fills what argument {arg} points to with zeros, argument {size} of them")
+            }
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),
             Effect::Calls { function, data } => format!("calls argument {function}{}", with(*data)),
             Effect::Registers { function, data } => format!("keeps argument {function} to call later{}", with(*data)),

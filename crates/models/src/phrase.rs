@@ -53,7 +53,7 @@ impl<'p> Words<'p> {
         self.words.next_if(|next| *next == word).is_some()
     }
 
-    fn expect(&mut self, word: &'static str, known: &'static [&'static str]) -> Read<()> {
+    pub fn expect(&mut self, word: &'static str, known: &'static [&'static str]) -> Read<()> {
         if self.accept(word) { Ok(()) } else { Err(Unexpected::new(&format!("`{word}`"), self.words.next(), known)) }
     }
 

@@ -32,6 +32,7 @@
 //! | `clears` | PLACE: null afterwards |
 //! | `copies` | N `into` N: bytes and the pointers among them |
 //! | `writes` | N, or `N..` for all from there: unknown data comes in; N`, not 0`: a number |
+//! | `zeroes` | N `for` N: this many bytes become 0 |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
 //! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
@@ -67,6 +68,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "clears",
     "copies",
     "writes",
+    "zeroes",
     "calls",
     "registers",
     "needs",
@@ -360,6 +362,11 @@ impl Reader<'_> {
                 }
                 None => Effect::Writes { arg: words.argument()?, nonzero: !remark.is_empty() },
             },
+            "zeroes" => {
+                let arg = words.argument()?;
+                words.expect("for", &["for"])?;
+                Effect::Zeroes { arg, size: words.argument()? }
+            }
             "calls" | "registers" => {
                 let function = words.argument()?;
                 let data = if words.accept("with") { Some(words.argument()?) } else { None };

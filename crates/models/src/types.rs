@@ -92,6 +92,8 @@ pub enum Effect {
     /// Writes unknown data through the argument (`fread`, `scanf`): the numbers in there are no longer known.
     /// Pointers that were in there may be there still: nothing is lost by this. `nonzero`: a number that is not 0.
     Writes { arg: u32, nonzero: bool },
+    /// As many bytes as the argument `size` says become 0 (`explicit_bzero`).
+    Zeroes { arg: u32, size: u32 },
     /// The same for every argument from this one on (`sscanf`).
     WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.

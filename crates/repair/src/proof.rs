@@ -266,6 +266,7 @@ fn say(doubt: Doubt, finding: &Finding) -> String {
         Doubt::NotOurs => "on some path the pointer there is not a block of this function".into(),
         Doubt::StillReferenced => "on some path the block is still in use elsewhere".into(),
         Doubt::Part => "it is not certain to whom the parts belong that are released with it".into(),
+        Doubt::Unsettled => "it was given to functions that call each other, and more than could be followed".into(),
         Doubt::Blurred => "it is not certain which block the pointer means there".into(),
     }
 }

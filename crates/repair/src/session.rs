@@ -22,6 +22,8 @@ use crate::workshop::Workshop;
 /// More proofs for one finding cost more time than they are worth.
 const MAX_PROOFS: usize = 20;
 
+const GENERATED: &str = "the file is generated; its source must be changed instead";
+
 /// The answer to one finding.
 #[derive(Clone, Debug)]
 pub struct Done {
@@ -128,7 +130,7 @@ impl Session<'_> {
         }
         let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
         if function.file.has_line_directives() {
-            return Err("the file is generated; its source must be changed instead".into());
+            return Err(GENERATED.into());
         }
         let target = Target::new(finding, function);
         if let Some(reason) = refuse::reason(&target) {
@@ -192,7 +194,7 @@ impl Session<'_> {
             let decls = &target.function.decls;
             decls.iter().any(|decl| decl.name == *name && decl.origin == caulk_source::Origin::Written)
         };
-        if finding.source.in_macro && !target.name.as_ref().is_some_and(written) {
+        if reason.is_none() && finding.source.in_macro && !target.name.as_ref().is_some_and(written) {
             return Err("the allocation is in the body of a macro".into());
         }
         Err(reason
@@ -235,6 +237,9 @@ impl Session<'_> {
     fn prove(&self, finding: &Finding, candidate: &Candidate) -> Result<Proved, String> {
         let before = self.text_of(&candidate.file)?;
         let change = Change::new(candidate.file.clone(), before.clone(), &candidate.edits)?;
+        if change.before.has_line_directives() {
+            return Err(GENERATED.into());
+        }
         if change.is_empty() {
             return Err("nothing would change".into());
         }
@@ -288,6 +293,12 @@ impl Session<'_> {
     fn attempt(&mut self, finding: &Finding, candidate: &Candidate, accept: &mut Accept<'_>) -> Result<(), String> {
         let Proved { before, change, patched, survey, mut why } = self.prove(finding, candidate)?;
         why.splice(0..0, candidate.why.iter().cloned());
+        if let Some(made) = self.workshop.made_from(&candidate.file) {
+            let made = made.strip_prefix(self.root).unwrap_or(&made).display().to_string();
+            why.push(format!(
+                "this was shown of `{made}` with the same change; it is made from this file: make it again"
+            ));
+        }
         let patch = self.patch(finding, candidate, &change, why);
         if let Err(reason) = accept(finding, &patch) {
             self.declined.insert(finding.fingerprint.clone(), reason.clone());
@@ -418,7 +429,12 @@ fn identities(findings: &[Finding]) -> Vec<Identity> {
 fn rank(reason: &str) -> u8 {
     match reason {
         _ if reason.contains("may keep the pointer") => 5,
-        _ if reason.contains("still hold") || reason.contains("still in use") => 4,
+        _ if reason.contains("could be followed")
+            || reason.contains("still hold")
+            || reason.contains("still in use") =>
+        {
+            4
+        }
         _ if reason.starts_with("on some path") || reason.contains("not certain") => 3,
         _ if reason.contains("another error") => 2,
         _ => 1,

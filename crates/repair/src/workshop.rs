@@ -1,6 +1,6 @@
 //! What repair needs from outside: the text of functions, and programs built from patched text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use caulk_source::FunctionSource;
 
@@ -22,6 +22,11 @@ pub trait Workshop {
 
     /// The definition of a function of the program.
     fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource>;
+
+    /// The file that the compiler reads and that is made from this one: a patch takes effect once it is made again.
+    fn made_from(&self, _file: &Path) -> Option<PathBuf> {
+        None
+    }
 
     /// The program with these files replaced, or why there is none.
     fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String>;

@@ -322,3 +322,86 @@ fn a_log_that_cannot_be_read_is_an_error() {
         assert_eq!(ran.stdout, "");
     }
 }
+
+const GRAMMAR: &str = "\
+%{
+#include <stdlib.h>
+#include <string.h>
+int word(const char *s);
+%}
+%%
+line: WORD { $$ = word($1); }
+%%
+int word(const char *s) {
+    char *copy = strdup(s);
+    if (!copy)
+        return -1;
+    if (copy[0] == 'a')
+        return 1;
+    free(copy);
+    return 0;
+}
+";
+
+/// What a parser generator makes of it.
+const MADE: &str = "\
+#line 2 \"parse.y\"
+#include <stdlib.h>
+#include <string.h>
+int word(const char *s);
+#line 6 \"parse.c\"
+int state;
+#line 8 \"parse.y\"
+
+int word(const char *s) {
+    char *copy = strdup(s);
+    if (!copy)
+        return -1;
+    if (copy[0] == 'a')
+        return 1;
+    free(copy);
+    return 0;
+}
+#line 19 \"parse.c\"
+int parse(const char *text) {
+    int value;
+#line 7 \"parse.y\"
+    { value = word(text); }
+#line 24 \"parse.c\"
+    return value + state;
+}
+";
+
+fn grammar(written: &str, made: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("parse.y"), written).expect("a file");
+    std::fs::write(folder.path().join("parse.c"), made).expect("a file");
+    folder
+}
+
+#[test]
+fn what_was_written_in_a_grammar_is_patched_there() {
+    // Who made the file elsewhere left a path of that place in it.
+    for made in [MADE.to_owned(), MADE.replace("\"parse.y\"", "\"/not/here/src/parse.y\"")] {
+        let folder = grammar(GRAMMAR, &made);
+        let ran = run(folder.path(), &["fix", "--no-cache", "--apply", "--format", "json", "parse.c"]).expect_code(0);
+        let patch = &json(&ran)["patches"][0];
+        assert!(patch["diff"].as_str().is_some_and(|diff| diff.starts_with("--- a/parse.y\n")), "{patch}");
+        let why = patch["why_safe"].as_array().and_then(|why| why.last()).map(Value::to_string).unwrap_or_default();
+        assert!(why.contains("`parse.c`") && why.contains("make it again"), "{why}");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the file is there");
+        assert!(read("parse.y").contains("    if (copy[0] == 'a') {\n        free(copy);\n        return 1;\n    }\n"));
+        assert_eq!(read("parse.c"), made);
+        // Until it is made again, nothing is certain.
+        let ran = run(folder.path(), &["fix", "--no-cache", "parse.c"]).expect_code(1);
+        assert!(ran.stderr.contains("not fixed: it is not written in `parse.c`"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_a_generator_has_changed_is_refused() {
+    let folder = grammar(&GRAMMAR.replace("'a'", "$1[0]"), MADE);
+    let ran = run(folder.path(), &["fix", "--no-cache", "parse.c"]).expect_code(1);
+    assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+    assert!(ran.stderr.contains("not fixed: it is not written in `parse.c`"), "{}", ran.stderr);
+}

@@ -1,6 +1,6 @@
 //! A release before the assignment that forgets the block, and the temporary that `realloc` wants.
 
-use caulk_source::{Assign, FunctionSource, Snippet, Span, StmtKind, declarator};
+use caulk_source::{Assign, DeclKind, FunctionSource, Snippet, Span, StmtKind, declarator};
 
 use super::{Bench, Proposals, code_of, may_declare};
 use crate::change::Candidate;
@@ -99,7 +99,10 @@ fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign
     let grown = bench.target.finding.source == bench.target.finding.sink;
     all.add(made, |edits| {
         let candidate = Candidate::new(function, "realloc-temporary", title(), edits);
-        if grown { candidate.growing() } else { candidate }
+        let candidate = if grown { candidate.growing() } else { candidate };
+        // A variable that outlives the function points to the block until the next line.
+        let kind = assign.target.map(|decl| function.decls[decl].kind);
+        if matches!(kind, Some(DeclKind::Global | DeclKind::StaticLocal)) { candidate.overwriting() } else { candidate }
     });
 }
 

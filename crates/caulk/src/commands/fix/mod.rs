@@ -7,6 +7,7 @@ mod alarms;
 mod ask;
 mod before;
 mod commit;
+mod generated;
 mod validate;
 mod workshop;
 

@@ -10,6 +10,7 @@ use caulk_ir::{Unit, UnitId};
 use caulk_repair::{Rebuilt, Survey, Workshop};
 use caulk_source::{FunctionSource, ParseRequest, SourceUnit};
 
+use super::generated::Generated;
 use crate::driver::Project;
 
 type Compiled = (Arc<Unit>, Vec<String>);
@@ -63,9 +64,15 @@ impl<'a> Shop<'a> {
             *used = self.programs.get();
             return Ok(known.clone());
         }
-        let replaced: Vec<(PathBuf, String)> =
-            relevant.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
-        let made = caulk_frontend::compile_patched(&self.project.loaded.commands[id], &replaced, true)
+        let command = &self.project.loaded.commands[id];
+        let mut replaced: Vec<(PathBuf, String)> = Vec::new();
+        for (path, bytes) in relevant {
+            replaced.push(match Generated::from(command, path) {
+                Some(generated) => (generated.made.clone(), text(&generated.again(bytes)?)),
+                None => (path.clone(), text(bytes)),
+            });
+        }
+        let made = caulk_frontend::compile_patched(command, &replaced, true)
             .map_err(|error| format!("the patched file does not compile: {error}"))?;
         let warnings = made.warnings.iter().map(|line| without_place(line)).collect();
         let made = (Arc::new(made.unit), warnings);
@@ -109,11 +116,53 @@ impl<'a> Shop<'a> {
     }
 }
 
+impl Shop<'_> {
+    /// A function that stands in a made file as it was written in another one, in the words of that one.
+    fn written(
+        &self,
+        id: UnitId,
+        file: &Path,
+        line: u32,
+        patched: &[(PathBuf, Vec<u8>)],
+        generated: &Generated,
+    ) -> Result<Option<FunctionSource>, String> {
+        let now = match patched.iter().find(|(path, _)| path == file) {
+            Some((_, bytes)) => bytes.clone(),
+            None => std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?,
+        };
+        let view = generated.view(line, &now)?;
+        let command = &self.project.loaded.commands[id];
+        let before = generated.made.with_extension("before.c");
+        let mut flags = caulk_frontend::source_flags(command);
+        flags.extend(["-x".into(), "c".into(), "-include".into(), before.display().to_string()]);
+        let mut unsaved = patched.to_vec();
+        unsaved.retain(|(path, _)| path != file);
+        unsaved.extend([(file.to_path_buf(), view.text), (before, view.before)]);
+        let request = ParseRequest { file: file.to_path_buf(), directory: command.directory.clone(), flags, unsaved };
+        let unit = SourceUnit::parse(&request).map_err(|error| error.to_string())?;
+        // Where the part ends within the function, the parser puts an end to it.
+        let whole = |found: &FunctionSource| found.text(found.span).ends_with('}');
+        Ok(unit.function_at(file, line).filter(whole))
+    }
+}
+
 impl Workshop for Shop<'_> {
     fn function_at(&self, file: &str, line: u32, patched: &[(PathBuf, Vec<u8>)]) -> Result<FunctionSource, String> {
         let id = self.unit_of(file).ok_or("no unit of the program reads the file")?;
-        self.with_source(id, patched, |unit| unit.function_at(Path::new(file), line))?
-            .ok_or_else(|| "the function's text was not found".into())
+        let path = Path::new(file);
+        let found = match Generated::from(&self.project.loaded.commands[id], path) {
+            Some(generated) => self.written(id, path, line, patched, &generated)?,
+            None => self.with_source(id, patched, |unit| unit.function_at(path, line))?,
+        };
+        found.ok_or_else(|| match path.exists() {
+            true => "the function's text was not found".into(),
+            false => format!("`{file}`, in which it was written, was not found"),
+        })
+    }
+
+    fn made_from(&self, file: &Path) -> Option<PathBuf> {
+        let id = self.unit_of(&file.display().to_string())?;
+        Generated::from(&self.project.loaded.commands[id], file).map(|generated| generated.made)
     }
 
     fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
