@@ -381,6 +381,12 @@ impl Engine<'_> {
             if known.escaped {
                 self.escape(&mut state, ptr);
             }
+            if (known.doubted || known.unsettled)
+                && let Some((target, _)) = self.terms.pointee(ptr)
+            {
+                let entry = state.obj_entry(target, known.family);
+                (entry.doubted, entry.unsettled) = (entry.doubted || known.doubted, entry.unsettled || known.unsettled);
+            }
             if known.lent
                 && let Some((target, _)) = self.terms.pointee(ptr)
                 && let Some(entry) = state.obj_mut(target)

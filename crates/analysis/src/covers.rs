@@ -58,5 +58,6 @@ fn is_within(arrived: &ObjState, known: &ObjState) -> bool {
         && (arrived.found || !known.found)
         && (known.drained || !arrived.drained)
         && (known.unsettled || !arrived.unsettled)
+        && (known.doubted || !arrived.doubted)
         && arrived.retained <= known.retained
 }

@@ -60,10 +60,16 @@ impl Engine<'_> {
     /// The callee may do more with its arguments than its summary tells: where that is all there will be, what it is
     /// given may be released.
     pub(crate) fn unsettle(&mut self, state: &mut State, args: &[TermId], incomplete: bool) {
+        for &arg in args {
+            if matches!(self.terms.get(arg), Term::Param(_) | Term::Content { epoch: 0, .. }) {
+                let (input, family) = (self.terms.intern_object(Object::Deref(arg)), self.memory);
+                state.obj_entry(input, family);
+            }
+        }
         let reached = self.reachable(state, args.iter().copied());
         for (obj, known) in &mut state.objs {
-            if reached.contains(*obj) && matches!(self.terms.object(*obj), Object::Heap { .. }) {
-                known.drained |= incomplete;
+            if reached.contains(*obj) && matches!(self.terms.object(*obj), Object::Heap { .. } | Object::Deref(_)) {
+                known.doubted |= incomplete;
                 known.unsettled |= !incomplete;
             }
         }

@@ -262,7 +262,9 @@ impl Engine<'_> {
                         || known.passed
                         || known.escaped
                         || known.lent
-                        || known.found)
+                        || known.found
+                        || known.doubted
+                        || known.unsettled)
             }
             Object::Global(_) | Object::External(_) => known.status != Status::LIVE,
         });

@@ -228,7 +228,7 @@ impl Engine<'_> {
                         if known.lent {
                             doubts.push(Doubt::Lent);
                         }
-                        if known.status.may(Status::FREED) || known.drained {
+                        if known.status.may(Status::FREED) || known.drained || known.doubted {
                             doubts.push(Doubt::MayBeReleased);
                         }
                         if known.unsettled {

@@ -74,6 +74,8 @@ pub struct ObjState {
     pub drained: bool,
     /// Given to a function of the recursion that is worked out, of which there may be more to know.
     pub unsettled: bool,
+    /// Given to a recursion that was not followed to its end: it may be released, for all that is known.
+    pub doubted: bool,
     /// A callee may have put something into it that is not this function's own.
     pub mixed: bool,
     /// Put into a structure of our caller by a callee: not ours to report, though our caller may.
@@ -119,6 +121,7 @@ impl ObjState {
             merged: false,
             drained: false,
             unsettled: false,
+            doubted: false,
             mixed: false,
             housed: false,
             chosen: false,
@@ -161,6 +164,7 @@ impl ObjState {
             merged: !self.is_given_away() && !other.is_given_away() && (self.merged || other.merged),
             drained: self.drained || other.drained,
             unsettled: self.unsettled || other.unsettled,
+            doubted: self.doubted || other.doubted,
             mixed: self.mixed || other.mixed,
             housed: self.housed || other.housed,
             chosen: self.chosen || other.chosen,

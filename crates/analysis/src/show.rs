@@ -220,6 +220,9 @@ fn effects(knowledge: &Knowledge<'_>, words: &Words<'_>, obj: ObjId, known: &Obj
     if known.found {
         all.push(format!("only if {name} lay in memory before"));
     }
+    if known.doubted {
+        all.push(format!("may release {name} in a recursion that was not followed to its end"));
+    }
     if known.lent {
         all.push(format!("lends {name} to a function without body or model"));
     }

@@ -417,7 +417,7 @@ fn settle(result: &mut Analysed, settled: bool) -> bool {
     result.summary.incomplete = !settled;
     for (_, known) in result.summary.outcomes.iter_mut().flat_map(|outcome| &mut outcome.objs) {
         changed |= known.unsettled;
-        known.drained |= known.unsettled && !settled;
+        known.doubted |= known.unsettled && !settled;
         known.unsettled = false;
     }
     changed
