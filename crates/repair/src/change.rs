@@ -185,8 +185,11 @@ impl<'a> ReleaseCall<'a> {
     }
 }
 
+/// What stands instead of a call, with the white space before it and its place in the file; `None`: the call itself.
+type Instead<'a> = dyn FnMut(&ReleaseCall<'_>, (&str, usize)) -> Option<String> + 'a;
+
 /// The edits with some of their calls, each seen with the white space before it and its place in the file, replaced.
-fn each_release(edits: &EditSet, with: &mut dyn FnMut(&ReleaseCall<'_>, (&str, usize)) -> Option<String>) -> EditSet {
+fn each_release(edits: &EditSet, with: &mut Instead<'_>) -> EditSet {
     let mut made = EditSet::new();
     for edit in edits.edits() {
         let text = String::from_utf8_lossy(&edit.text).into_owned();
