@@ -126,9 +126,13 @@ impl Engine<'_> {
 
     /// One of several places, or one that somebody gave us: whoever it belongs to holds what is put there.
     fn is_nameless(&self, ptr: TermId, obj: ObjId) -> bool {
-        let nameless = |base: &TermId| matches!(self.terms.get(*base), Term::Sym { .. } | Term::Pure { .. });
-        matches!(self.terms.get(ptr), Term::Ite(..) | Term::Bin(..))
-            || matches!(self.terms.object(obj), Object::Deref(base) if nameless(base))
+        let several = |base: TermId| matches!(self.terms.get(base), Term::Ite(..) | Term::Bin(..));
+        let unknown = |base: TermId| matches!(self.terms.get(base), Term::Sym { .. } | Term::Pure { .. });
+        let mut array = ptr;
+        while let Term::Elem { base, .. } = *self.terms.get(array) {
+            array = base;
+        }
+        several(array) || matches!(*self.terms.object(obj), Object::Deref(base) if several(base) || unknown(base))
     }
 
     /// A reference may have been destroyed by this very instruction. Values that are still needed in
