@@ -173,6 +173,8 @@ impl State {
                 (Off::Elem(i, a), Off::Elem(j, b)) if i == j => a < b + size as i64 && b < a + cell.size as i64,
                 // A character of an array is no part of a pointer or number beside the array.
                 (Off::Elem(..), Off::At(_)) | (Off::At(_), Off::Elem(..)) if (size == 1) != (cell.size == 1) => false,
+                // Whichever element it is: this one is the same as before.
+                (Off::Elem(..), _) | (Off::At(_), Off::Elem(..)) if (cell.term, cell.size) == (term, size) => false,
                 // Elements lie behind the place where the array begins.
                 (Off::At(a), Off::Elem(_, start)) if a + cell.size as i64 <= start => false,
                 (Off::Elem(_, start), Off::At(a)) if a + size as i64 <= start => false,
