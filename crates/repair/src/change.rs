@@ -158,7 +158,8 @@ pub fn guarded(edits: &EditSet, file: &FileText, needs: &dyn Fn(&str) -> bool) -
         // The text around the edit may be what indents it.
         let indent = if indent.is_empty() { file.indent_of(at) } else { indent.as_bytes() };
         let deeper = String::from_utf8_lossy(&file.deeper(indent)).into_owned();
-        let test = format!("if ({}){}{deeper}{}", call.argument, file.style.eol, call.text);
+        let head = file.style.line(format!("if ({})", call.argument).as_bytes());
+        let test = format!("{}{}{deeper}{}", String::from_utf8_lossy(&head), file.style.eol, call.text);
         needs(call.name).then_some(test)
     })
 }
@@ -194,8 +195,14 @@ fn each_release(edits: &EditSet, with: &mut Instead<'_>) -> EditSet {
     for edit in edits.edits() {
         let text = String::from_utf8_lossy(&edit.text).into_owned();
         let mut lines = String::new();
-        for line in text.split_inclusive('\n') {
-            let indent = &line[..line.len() - line.trim_start().len()];
+        let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+        let mut rest = text.split_inclusive('\n').peekable();
+        while let Some(line) = rest.next() {
+            // A line that begins in the file's own text is as deep as the one behind it.
+            let indent = match (blanks(line), rest.peek()) {
+                (0, Some(next)) if !next.trim_start().starts_with('}') => &next[..blanks(next)],
+                (count, _) => &line[..count],
+            };
             let call = ReleaseCall::in_line(line);
             match call.and_then(|call| Some((with(&call, (indent, edit.span.start))?, call))) {
                 Some((instead, call)) => lines.push_str(&line.replacen(call.text, &instead, 1)),

@@ -39,6 +39,10 @@ const MEANT: &[&str] = &[
     "kept open",
     "keep it open",
     "stays open",
+    "no need to free",
+    "no need to close",
+    "when the process ex",
+    "at process exit",
 ];
 
 const LOCKING: &[&str] = &["flock", "lockf"];

@@ -372,7 +372,7 @@ impl FunctionSource {
             }
             text.extend_from_slice(lead);
             text.extend_from_slice(&deep);
-            text.extend_from_slice(&line[steps..]);
+            text.extend_from_slice(&self.file.style.line(&line[steps..]));
             if trailing {
                 text.extend_from_slice(self.file.style.eol.as_bytes());
             }

@@ -30,6 +30,18 @@ pub struct FileStyle {
     pub braces: BraceStyle,
     /// `} else` on one line.
     pub cuddled_else: bool,
+    /// `if(x)`
+    pub tight_if: bool,
+}
+
+impl FileStyle {
+    /// A line of new code as this file would have it.
+    pub fn line(&self, code: &[u8]) -> Vec<u8> {
+        match code.strip_prefix(b"if (") {
+            Some(rest) if self.tight_if => [b"if(", rest].concat(),
+            _ => code.to_vec(),
+        }
+    }
 }
 
 /// A file's bytes with everything that can be read off them without a parser.
@@ -57,6 +69,7 @@ impl FileText {
             mixed_tabs: false,
             braces: BraceStyle::Attached,
             cuddled_else: true,
+            tight_if: false,
         };
         let mut text = Self { path, bytes, hash, lexed, regions, style, line_starts };
         text.style = text.detect_style();
@@ -187,7 +200,20 @@ impl FileText {
         let crlf = self.bytes.windows(2).filter(|pair| pair == b"\r\n").count();
         let (unit, mixed_tabs) = self.detect_unit();
         let (braces, cuddled_else) = self.detect_braces();
-        FileStyle { eol: if crlf * 2 > newlines { "\r\n" } else { "\n" }, unit, mixed_tabs, braces, cuddled_else }
+        let eol = if crlf * 2 > newlines { "\r\n" } else { "\n" };
+        let tight_if = self.detect_tight_if();
+        FileStyle { eol, unit, mixed_tabs, braces, cuddled_else, tight_if }
+    }
+
+    fn detect_tight_if(&self) -> bool {
+        let is_if = |token: &&Token| token.kind == TokenKind::Word && self.slice(token.span) == b"if";
+        let behind = |token: &Token| self.bytes.get(token.span.end).copied();
+        let ifs = self.lexed.tokens.iter().filter(is_if);
+        let (tight, wide) = ifs.fold((0, 0), |(tight, wide), token| match behind(token) {
+            Some(b'(') => (tight + 1, wide),
+            _ => (tight, wide + 1),
+        });
+        tight > wide
     }
 
     /// The most frequent step from a line that ends in `{` to the line below.
