@@ -71,8 +71,12 @@ impl FunctionSource {
             return Err(Refusal::Shape("not a block"));
         };
         let is_decl = |id: &&StmtId| matches!(self.stmts[**id].kind, StmtKind::Decl { .. });
-        match (items.iter().take_while(is_decl).last(), items.first()) {
+        // Not among declarations that only some configurations have.
+        let always =
+            |id: &&StmtId| self.file.regions.same_branch(self.stmts[block].span.start, self.stmts[**id].span.start);
+        match (items.iter().take_while(is_decl).filter(always).last(), items.first()) {
             (Some(decl), _) => self.insert_after(*decl, code),
+            (None, Some(first)) if !always(&first) => Err(Refusal::Shape("the block begins under a condition")),
             (None, Some(first)) => self.insert_before(*first, code),
             (None, None) => self.fill_empty(block, code),
         }

@@ -47,8 +47,13 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             edits.merge(&released);
             if clearing {
                 for holder in target.holders() {
+                    let meant = |at: usize| function.variable_at(root(&holder), at);
                     for (_, call) in function.releases_of(&holder) {
                         let call = &function.calls[call];
+                        // Another variable of that name is another matter.
+                        if meant(call.span.start) != meant(function.stmt(source).span.end) {
+                            continue;
+                        }
                         if release::is_release(function, bench.survey, call.span.start) && call.result_ignored {
                             edits.merge(&function.set_null_after(call.stmt, &owned)?);
                         }

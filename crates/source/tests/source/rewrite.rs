@@ -236,3 +236,14 @@ fn declarations_go_behind_the_others() {
     let edits = function.declare_in(stmt(&function, "{\n\t\tg(p);\n\t}"), "int n = 0;").unwrap();
     assert!(applied(&function, &edits).contains("\twhile (a) {\n\t\tint n = 0;\n\t\tg(p);\n\t}\n"));
 }
+
+#[test]
+fn declarations_are_for_every_configuration() {
+    let text = "int f(char *p)\n{\n\tint a = 0;\n#ifndef SMALL\n\tint b = 1;\n#endif\n\n\ta += *p;\n#ifndef SMALL\n\ta += b;\n#endif\n\treturn a;\n}\n";
+    let function = function_in(text);
+    let edits = function.declare_in(function.body, "char *owned = NULL;").unwrap();
+    assert!(applied(&function, &edits).contains("\tint a = 0;\n\tchar *owned = NULL;\n#ifndef SMALL\n\tint b = 1;\n"));
+    let text = "int f(char *p)\n{\n#ifndef SMALL\n\tint b = 1;\n#endif\n\treturn *p;\n}\n";
+    let function = function_in(text);
+    assert!(function.declare_in(function.body, "char *owned = NULL;").is_err());
+}
