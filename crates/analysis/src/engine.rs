@@ -20,10 +20,11 @@ use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject,
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
+use crate::replay::Following;
 use crate::state::State;
 use crate::summary::Summary;
 use crate::term::{TermId, Terms};
-use crate::trace::Event;
+use crate::trace::{Event, Trace};
 use crate::whole::Knowledge;
 
 /// How much work one function may cost before precision is traded for time.
@@ -149,8 +150,10 @@ pub(crate) struct Engine<'a> {
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forget_variables: bool,
-    /// The decisions of the one way that is being followed, if it is only one.
-    pub way: Option<Vec<Event>>,
+    /// The ways on which the objects of the incidents came there.
+    pub traces: BTreeMap<IncidentKey, Trace>,
+    /// The ways that are being followed, if it is not all of them.
+    pub following: Option<Following>,
     /// The block that is being run.
     pub block: BlockId,
     /// The `return` statement that is being left.
@@ -220,7 +223,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         grown: BTreeSet::new(),
         held: BTreeMap::new(),
         forget_variables: false,
-        way: None,
+        traces: BTreeMap::new(),
+        following: None,
         block: BlockId(0),
         return_at: None,
     }

@@ -54,6 +54,7 @@ mod term;
 mod trace;
 mod translate;
 mod variadic;
+mod ways;
 mod whole;
 mod widen;
 mod words;

@@ -2,51 +2,92 @@
 //!
 //! Where many states meet, they are merged, and a merged state may go on where none of the merged ones could: it has
 //! forgotten that `x` was true when the block was allocated. An incident therefore comes with the ways that were
-//! recorded for it; each is run once more with nothing merged, and the incident is confirmed if it comes up again on
-//! one of them. That way is then the one that is shown.
+//! recorded for it (`ways`). They are run once more with nothing merged, first the shortest, then those that leave it
+//! once, twice, and so on; ways that begin alike are run together up to where they part, and all of them end where the
+//! common part turns out to be impossible. The way on which the incident comes up is the one that is shown.
 //!
 //!     if (x) p = malloc(8);       // recorded: then, ..., else. Run again, `x` is known at the second test,
-//!     ...                         // the else side is impossible, and the way ends there.
+//!     ...                         // the else side is impossible, and every way that begins like this ends there.
 //!     if (x) free(p);
 //!
-//! A block that is used after its release needs both on one way: where none of those recorded comes to it, it is only
-//! suspected. A leak may be reported all the same, with less confidence.
+//! Where all ways end before the incident, it is only suspected. Where there are too many to run, a block that is used
+//! after its release is only suspected as well, since that needs both on one way; a leak is reported with less
+//! confidence.
 //!
 //! # Invariants
 //! - A way is followed by its decisions alone: branches taken and outcomes of calls.
 //! - Values of an earlier round of a loop are forgotten as in the analysis: what is equal here is equal there.
+
+use std::collections::{BTreeMap, BinaryHeap};
 
 use caulk_ir::BlockId;
 
 use crate::engine::{Engine, IncidentKey};
 use crate::incident::IncidentKind;
 use crate::state::State;
-use crate::trace::{self, Event};
+use crate::trace;
+use crate::ways::{self, Ways};
 
-/// Ways that are tried for one incident.
-pub(crate) const MAX_PATHS: usize = 12;
+/// Blocks that are run to confirm one incident, for each decision of the shortest way to it.
+const EFFORT: u32 = 32;
 /// Ways that are shown to whoever explains it.
 const SHOWN: usize = 4;
+
+/// The ways that may be followed, and how far the state that is being run has come on them.
+pub struct Following {
+    ways: Ways,
+    /// Events that lie behind it.
+    depth: u32,
+    places: Vec<u32>,
+}
+
+/// A state that waits to be run.
+struct Waiting {
+    block: BlockId,
+    state: State,
+    places: Vec<u32>,
+    /// Turns off the shortest way that was left, and what is left now.
+    turns: u32,
+    left: u32,
+    number: u32,
+}
+
+enum Search {
+    /// On this way.
+    Found(Vec<trace::Event>),
+    /// On none of the recorded ways.
+    Nowhere,
+    /// There are too many.
+    GivenUp,
+}
 
 impl Engine<'_> {
     /// Notes which incidents come up again on a way of their own.
     pub(crate) fn confirm_incidents(&mut self) {
         let found = std::mem::take(&mut self.incidents);
+        let traces = std::mem::take(&mut self.traces);
         let (degraded, exits, limits) = (self.degraded, self.exits.len(), self.limits);
         self.degraded = false;
         self.limits.fine_states = usize::MAX;
         self.limits.coarse_states = usize::MAX;
-        let mut examined = std::collections::BTreeMap::new();
+        let mut examined = BTreeMap::new();
         for (key, mut incident) in found {
-            let paths = std::mem::take(&mut incident.paths);
-            let found = paths.iter().position(|path| self.comes_up(&key, path));
-            // Of two things that happened on different ways, the second is no error.
-            if found.is_none() && !matches!(key.0, IncidentKind::Leak | IncidentKind::LeakAtExit) {
-                self.suspicions.insert((key.2, key.0));
-                continue;
+            let trace = traces.get(&key).cloned().flatten();
+            incident.paths = match self.comes_up(&key, Ways::to(&trace)) {
+                Search::Found(way) => vec![way],
+                // Of two things that happened on different ways, the second is no error.
+                Search::GivenUp if matches!(key.0, IncidentKind::Leak | IncidentKind::LeakAtExit) => Vec::new(),
+                Search::GivenUp | Search::Nowhere => {
+                    self.suspicions.insert((key.2, key.0));
+                    continue;
+                }
+            };
+            incident.confirmed = !incident.paths.is_empty();
+            for other in trace::paths(&trace, SHOWN) {
+                if incident.paths.len() < SHOWN && !incident.paths.contains(&other) {
+                    incident.paths.push(other);
+                }
             }
-            incident.confirmed = found.is_some();
-            incident.paths = paths[found.unwrap_or(0)..].iter().take(SHOWN).cloned().collect();
             examined.insert(key, incident);
         }
         self.incidents = examined;
@@ -54,48 +95,96 @@ impl Engine<'_> {
         (self.degraded, self.limits) = (degraded, limits);
     }
 
-    /// Runs the way alone: does the incident come up?
-    fn comes_up(&mut self, key: &IncidentKey, path: &[Event]) -> bool {
-        self.incidents.clear();
-        let way = decisions(path);
-        // Each block ends with at most one decision of the way; a way cannot be longer than this.
-        let mut left = 4 * (way.len() + self.function.blocks.len());
-        self.way = Some(way);
-        let mut open: Vec<(BlockId, State)> = vec![(BlockId(0), State::default())];
-        let mut found = false;
-        while let Some((block, state)) = open.pop() {
+    /// Runs the ways, each alone, those first that turn off the shortest one least often: on which one does the
+    /// incident come up?
+    fn comes_up(&mut self, key: &IncidentKey, ways: Ways) -> Search {
+        let mut left = EFFORT * (ways.length().min(1 << 16) + self.function.blocks.len().min(1 << 16) as u32);
+        let (mut number, entry) = (0, ways.entry());
+        let first = Waiting { block: BlockId(0), state: State::default(), places: entry, turns: 0, left: 0, number };
+        let mut open = BinaryHeap::from([first]);
+        self.following = Some(Following { ways, depth: 0, places: Vec::new() });
+        let mut found = Search::Nowhere;
+        while let Some(Waiting { block, state, places, turns, .. }) = open.pop() {
             if left == 0 || self.terms.len() > self.limits.terms {
+                found = Search::GivenUp;
                 break;
             }
             left -= 1;
+            self.incidents.clear();
+            self.traces.clear();
+            if let Some(following) = &mut self.following {
+                (following.depth, following.places) = (trace::depth(&state.trace), places);
+            }
             let mut leaving = Vec::new();
             self.run_block(block, vec![state], &mut leaving);
-            leaving.retain(|(_, state)| self.is_on_the_way(state));
+            let mut next: Vec<(BlockId, State, Vec<u32>, u32)> = Vec::new();
             for (to, state) in leaving {
-                open.extend(self.cross(block, to, state));
+                let Some((places, left)) = self.following.as_ref().and_then(|ways| ways.reached(&state)) else {
+                    continue;
+                };
+                if let Some((to, state)) = self.cross(block, to, state) {
+                    next.push((to, state, places, left));
+                }
             }
-            found = self.incidents.contains_key(key);
-            if found {
+            if self.incidents.contains_key(key)
+                && let Some(trace) = self.traces.get(key)
+            {
+                found = Search::Found(trace::paths(trace, 1).pop().unwrap_or_default());
                 break;
             }
+            let nearest = next.iter().map(|one| one.3).min().unwrap_or(0);
+            for (block, state, places, left) in next {
+                number += 1;
+                open.push(Waiting { block, state, places, turns: turns + u32::from(left > nearest), left, number });
+            }
         }
-        self.way = None;
+        self.following = None;
         found
     }
 
-    /// Where only one way is followed, drops the states that leave it.
+    /// Where only some ways are followed, drops the states that leave them.
     pub(crate) fn keep_to_the_way(&self, states: &mut Vec<State>) {
-        if self.way.is_some() {
-            states.retain(|state| self.is_on_the_way(state));
+        if let Some(following) = &self.following {
+            states.retain(|state| following.reached(state).is_some());
         }
     }
+}
 
-    fn is_on_the_way(&self, state: &State) -> bool {
-        let (Some(way), Some(taken)) = (&self.way, trace::paths(&state.trace, 1).pop()) else { return true };
-        decisions(&taken).iter().zip(way).all(|(taken, wanted)| taken == wanted)
+impl Following {
+    /// Where a state is that has gone on, and how many decisions are left at least; `None`: on none of the ways.
+    fn reached(&self, state: &State) -> Option<(Vec<u32>, u32)> {
+        let mut places = self.places.clone();
+        for decision in ways::decisions_behind(&state.trace, self.depth) {
+            places = self.ways.follow(&places, decision);
+        }
+        let left = self.ways.left(&places);
+        (!places.is_empty()).then_some((places, left))
     }
 }
 
-fn decisions(path: &[Event]) -> Vec<Event> {
-    path.iter().filter(|event| matches!(event, Event::Branch { .. } | Event::Outcome { .. })).copied().collect()
+impl Waiting {
+    /// The fewer turns and the nearer to the end, the sooner; then as they came.
+    fn rank(&self) -> (u32, u32, u32) {
+        (self.turns, self.left, self.number)
+    }
 }
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.rank().cmp(&self.rank())
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Waiting {}

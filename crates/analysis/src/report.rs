@@ -9,9 +9,9 @@ use crate::incident::{Incident, IncidentKind, Loss, Subject};
 use crate::merge;
 use crate::object::{ObjId, Object};
 use crate::place::Off;
-use crate::replay::MAX_PATHS;
 use crate::state::State;
 use crate::term::Term;
+use crate::trace;
 
 /// More kinds of arguments than this and it can be any.
 const MAX_CASES: usize = 8;
@@ -70,6 +70,10 @@ impl Engine<'_> {
         };
         let key = (kind.clone(), subject.clone(), at);
         let arguments = self.arguments(state);
+        self.traces
+            .entry(key.clone())
+            .and_modify(|known| *known = trace::merge(known, &state.trace))
+            .or_insert_with(|| state.trace.clone());
         if let Some(known) = self.incidents.get_mut(&key) {
             match known.arguments.len() {
                 0 => {}
@@ -91,7 +95,7 @@ impl Engine<'_> {
             loss,
             at,
             freed_at: known.and_then(|known| known.freed_at),
-            paths: crate::trace::paths(&state.trace, MAX_PATHS),
+            paths: Vec::new(),
             arguments: vec![arguments],
             confirmed: false,
             lent: known.is_some_and(|known| known.lent),

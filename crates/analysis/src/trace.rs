@@ -54,11 +54,16 @@ pub struct Node {
 /// The end of a path; `None` is the function's entry.
 pub type Trace = Option<Rc<Node>>;
 
-/// More ways into a merge than this are not remembered.
-const MAX_WAYS: usize = 4;
+/// More ways than this do not stand side by side: one of them stands for many.
+const MAX_WAYS: usize = 8;
+
+/// Events on the shortest way.
+pub fn depth(trace: &Trace) -> u32 {
+    trace.as_ref().map_or(0, |node| node.depth)
+}
 
 pub fn push(trace: &Trace, event: Event) -> Trace {
-    let depth = trace.as_ref().map_or(0, |node| node.depth) + 1;
+    let depth = depth(trace) + 1;
     Some(Rc::new(Node { event: Some(event), prevs: SmallVec::from_iter([trace.clone()]), depth }))
 }
 
@@ -73,9 +78,11 @@ pub fn merge(a: &Trace, b: &Trace) -> Trace {
             prevs.push(way);
         }
     }
-    prevs.sort_by_key(|way| way.as_ref().map_or(0, |node| node.depth));
-    prevs.truncate(MAX_WAYS);
-    let depth = prevs.first().and_then(|way| way.as_ref()).map_or(0, |node| node.depth);
+    if prevs.len() > MAX_WAYS {
+        prevs = SmallVec::from_iter([a.clone(), b.clone()]);
+    }
+    prevs.sort_by_key(depth);
+    let depth = prevs.first().map_or(0, depth);
     Some(Rc::new(Node { event: None, prevs, depth }))
 }
 

@@ -19,6 +19,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// The analysis makes and drops many small vectors on every thread.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     exit::report_own_bugs();
     interrupt::install();

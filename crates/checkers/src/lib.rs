@@ -1,6 +1,7 @@
 //! From incidents to findings: which of them are feasible, what they are called,
 //! and the path as steps a person can follow.
 
+mod choice;
 mod classes;
 mod graph;
 mod inside;
@@ -41,6 +42,7 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
         .iter()
         .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
         .filter(|incident| !callers.rule_out(incident) && !latent::needs_unexpected_null(analysis, incident))
+        .filter(|incident| !choice::asks_again(program, incident))
         .collect();
     let verified = verify::verify(&wanted);
     let inside = inside::Inside::new(analysis, options.limits);
@@ -55,7 +57,7 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
     // A function of a header is analysed with every unit that includes it.
     all.sort_by(|a, b| order(a).cmp(&order(b)));
     all.dedup_by(|a, b| order(a) == order(b));
-    fingerprint(&mut all, program);
+    fingerprint(&mut all);
     let mut findings = Findings { findings: all, ..Findings::default() };
     findings.gaps.extend(analysis.gaps.iter().cloned());
     findings.summary.units = program.units.len() as u64;
@@ -181,8 +183,7 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident, inside: &inside::Inside
 }
 
 /// Identity without lines: rule, file, function, object and message, and a number among equals.
-fn fingerprint(findings: &mut [Finding], program: &Program) {
-    let _ = program;
+fn fingerprint(findings: &mut [Finding]) {
     let mut seen: FxHashMap<String, u64> = FxHashMap::default();
     for finding in findings {
         let file = finding.primary().file.rsplit('/').next().unwrap_or_default();
