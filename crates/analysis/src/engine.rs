@@ -136,7 +136,7 @@ pub(crate) struct Engine<'a> {
     pub counters: FxHashSet<(ObjId, Off, InstId)>,
     /// What is known of phis from the next round on.
     pub floors: Vec<(TermId, Range)>,
-    /// Arrays of which some element was released, whichever it was.
+    /// Arrays of which some element was released or put elsewhere, whichever it was.
     pub emptied: FxHashSet<ObjId>,
     /// Parameters that were put into memory.
     pub put_away: BTreeSet<u32>,

@@ -77,10 +77,7 @@ impl Engine<'_> {
             // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
             return spec.is_integer || value == 0 || spec.is_memory;
         }
-        if let Term::Content { obj, off: Off::Elem(..), .. } = *self.terms.get(ptr) {
-            let array = self.recent(obj);
-            self.emptied.insert(array);
-        }
+        self.note_emptied(ptr, None);
         // A value read from one of several places may be any of what lies there.
         for candidate in state.candidates(&self.terms, ptr) {
             for obj in self.terms.mentions(candidate).to_vec() {
@@ -276,6 +273,7 @@ impl Engine<'_> {
     pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId) {
         if !matches!(self.terms.object(holder), Object::Stack(_)) {
             self.put_away.extend(crate::drain::parameters_in(&self.terms, term));
+            self.note_emptied(term, Some(holder));
         }
         let holder = self.recent(holder);
         for held in self.terms.mentions(term).to_vec() {
@@ -305,8 +303,18 @@ impl Engine<'_> {
         all
     }
 
-    /// Leaks of elements of an array whose elements are released one by one elsewhere in the function: the path on
-    /// which the releasing loop does not run, or runs too few rounds, is one that the program does not take.
+    /// What was read from an array, wherever in it, is released or put into something else.
+    fn note_emptied(&mut self, term: TermId, into: Option<ObjId>) {
+        if let Term::Content { obj, off: Off::Elem(..), .. } = *self.terms.get(term)
+            && into != Some(obj)
+        {
+            let array = self.recent(obj);
+            self.emptied.insert(array);
+        }
+    }
+
+    /// Leaks of elements of an array whose elements are taken out one by one elsewhere in the function: the path on
+    /// which the loop that does so does not run, or runs too few rounds, is one that the program does not take.
     pub(crate) fn drop_emptied(&mut self) {
         let mut emptied = std::mem::take(&mut self.emptied);
         loop {
