@@ -97,7 +97,7 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident, inside: &inside::Inside
     let models = knowledge.models;
     let spec = &models.families[incident.family];
     let rule = rule_of(models, incident);
-    let object = names.subject(&incident.subject);
+    let object = names.subject(&incident.subject, incident.family);
     let sink = names.place(incident.at);
     let source = match &incident.subject {
         Subject::Allocated { site, .. } => names.place(*site),

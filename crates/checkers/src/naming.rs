@@ -3,14 +3,23 @@
 use caulk_analysis::{Knowledge, Subject};
 use caulk_findings::Place;
 use caulk_ir::{
-    Callee, FuncId, Function, InstId, Op, Target, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind, VarId,
+    Callee, FuncId, Function, InstId, Op, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind, VarId,
 };
+use caulk_models::FamilyId;
 
 pub struct Names<'a> {
     knowledge: &'a Knowledge<'a>,
     unit_id: UnitId,
     unit: &'a Unit,
     pub function: &'a Function,
+}
+
+/// What a call is given to fill: one of these, or an array of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    Pointer,
+    Number,
+    Struct,
 }
 
 impl<'a> Names<'a> {
@@ -66,9 +75,9 @@ impl<'a> Names<'a> {
     }
 
     /// How people call the object an incident is about, quoted where it is code.
-    pub fn subject(&self, subject: &Subject) -> String {
+    pub fn subject(&self, subject: &Subject, family: FamilyId) -> String {
         match subject {
-            Subject::Allocated { site, .. } => match self.holder(*site) {
+            Subject::Allocated { site, .. } => match self.holder(*site, family) {
                 Some(name) => format!("`{name}`"),
                 None => match self.callee(*site) {
                     Some(callee) => format!("the result of `{callee}`"),
@@ -93,22 +102,48 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The variable or field that takes the result of a call, or gets it through a pointer.
-    pub fn holder(&self, site: InstId) -> Option<String> {
-        if let Some(result) = self.function.insts[site].result
-            && let Some(name) = self.holder_of(result)
-        {
-            return Some(name);
+    /// The variable or field that takes what a call makes: its result, or something that it fills through a pointer.
+    pub fn holder(&self, site: InstId, family: FamilyId) -> Option<String> {
+        let wanted = if self.knowledge.models.families[family].is_integer { Ty::Int(32) } else { Ty::Ptr };
+        let result = self.function.insts[site].result;
+        let fits = result.filter(|&result| self.function.values[result].ty == wanted);
+        // `status = make(&p)`: what is made lies in a variable of its kind, or in a part of one; the last one by custom.
+        let given = |kind: Given| self.given(site).find(|(known, _)| *known == kind).map(|(_, name)| name);
+        let own = given(if wanted == Ty::Ptr { Given::Pointer } else { Given::Number });
+        match fits {
+            Some(result) => self.holder_of(result).or(own).or_else(|| given(Given::Struct)),
+            None => own
+                .or_else(|| given(Given::Struct))
+                .or_else(|| result.filter(|_| wanted != Ty::Ptr).and_then(|result| self.holder_of(result))),
         }
-        let Op::Call(call) = &self.function.insts[site].op else { return None };
-        // `make(&p)`: a local whose address is passed; results come last by custom.
-        call.args.iter().rev().find_map(|&arg| match self.function.values[arg].kind {
-            ValueKind::Inst(inst) => match self.function.insts[inst].op {
-                Op::Alloca { var: Some(var), .. } => Some(self.var(var)),
+    }
+
+    /// The variables and fields whose addresses a call is given, from the last argument on.
+    fn given(&self, site: InstId) -> impl Iterator<Item = (Given, String)> {
+        let args = match &self.function.insts[site].op {
+            Op::Call(call) => call.args.as_slice(),
+            _ => &[],
+        };
+        args.iter().rev().filter_map(|&arg| {
+            let ValueKind::Inst(inst) = self.function.values[arg].kind else { return None };
+            match self.function.insts[inst].op {
+                Op::Alloca { var: Some(var), .. } => Some((self.kind_of(var), self.var(var))),
+                Op::Offset { member: Some(_), .. } => Some((Given::Pointer, self.lvalue(arg, 4))),
                 _ => None,
-            },
-            _ => None,
+            }
         })
+    }
+
+    fn kind_of(&self, var: VarId) -> Given {
+        let mut ty = self.function.vars[var].ty;
+        loop {
+            match ty.and_then(|ty| self.strip(ty)).and_then(|ty| self.unit.types.get(ty)).map(|ty| &ty.kind) {
+                Some(TypeKind::Pointer(_)) => return Given::Pointer,
+                Some(TypeKind::Struct(_) | TypeKind::Union(_)) => return Given::Struct,
+                Some(TypeKind::Array(element)) => ty = *element,
+                _ => return Given::Number,
+            }
+        }
     }
 
     fn holder_of(&self, value: ValueId) -> Option<String> {

@@ -71,6 +71,40 @@ fn a_leak_is_exit_code_1_with_its_path_in_the_source() {
 }
 
 #[test]
+fn what_a_call_fills_is_named_after_the_variable_or_field_that_holds_it() {
+    let text = "\
+#include <stdlib.h>
+#include <string.h>
+struct box { int n; char *label; };
+int get(const char *from, char **text, int *n) {
+    *text = strdup(from);
+    *n = 3;
+    return *text ? 0 : -1;
+}
+int variable(const char *from) {
+    char *name;
+    int n, status = get(from, &name, &n);
+    return status;
+}
+int field(const char *from) {
+    struct box box;
+    int n;
+    int status = get(from, &box.label, &n);
+    return status;
+}
+void nobody(void) {
+    char text[8] = \"some\";
+    strdup(text);
+}
+";
+    let folder = project(&[("names.c", text)]);
+    let found = json(&run(folder.path(), &["check", "--format", "json", "names.c"]));
+    let objects: Vec<&str> =
+        found["findings"].as_array().expect("a list").iter().filter_map(|one| one["object"].as_str()).collect();
+    assert_eq!(objects, ["`name`", "`box.label`", "the result of `strdup`"]);
+}
+
+#[test]
 fn nothing_found_is_exit_code_0_and_says_what_was_looked_at() {
     let folder = project(&[("twice.c", CLEAN)]);
     let ran = run(folder.path(), &["check", "twice.c"]).expect_code(0);
