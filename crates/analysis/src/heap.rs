@@ -73,6 +73,10 @@ impl Engine<'_> {
     pub(crate) fn release(&mut self, state: &mut State, ptr: TermId, family: FamilyId, at: InstId) -> bool {
         self.weigh_release(state, ptr, at);
         let spec = &self.models.families[family];
+        if spec.is_integer && self.terms.as_int(ptr) == Some(0) {
+            // No pointer, but the standard input.
+            self.releases.entry(at).or_default().insert(Doubt::NotOurs);
+        }
         if let Some(value) = self.terms.as_int(ptr) {
             // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
             return spec.is_integer || value == 0 || spec.is_memory;

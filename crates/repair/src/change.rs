@@ -139,21 +139,54 @@ pub fn null_probe(edits: &EditSet, needs: &dyn Fn(&str) -> bool) -> Option<(Stri
     let name = "caulk_null_probe".to_owned();
     let mut found = false;
     let probed = each_release(edits, &mut |call, _| {
-        let looked_into = match call.argument.rsplit_once("->") {
-            Some((base, _)) => Some(base),
-            None => call.argument.strip_prefix('*'),
-        };
         let given = needs(call.name).then_some(call.argument);
-        let tests: Vec<String> = looked_into.into_iter().chain(given).map(|pointer| format!("!({pointer})")).collect();
+        let pointers = looked_into(call.argument).into_iter().chain(given);
+        let tests: Vec<String> = pointers.map(|pointer| format!("!({pointer})")).collect();
         found |= !tests.is_empty();
         let leak = format!("if ({}) {{ char *{name} = __builtin_malloc(1); *{name} = 0; }}", tests.join(" || "));
         (!tests.is_empty()).then_some(leak)
     });
-    found.then_some((name, probed))
+    found.then(|| (name, without_clearing(&probed)))
+}
+
+/// Without `p->name = NULL;`, behind which a null pointer is not looked for any more.
+fn without_clearing(edits: &EditSet) -> EditSet {
+    let stays = |line: &&str| {
+        let place = line.trim().strip_suffix(" = NULL;");
+        !place.is_some_and(|place| crate::target::is_plain(place) && !looked_into(place).is_empty())
+    };
+    let mut made = EditSet::new();
+    for edit in edits.edits() {
+        let text: String = String::from_utf8_lossy(&edit.text).split_inclusive('\n').filter(stays).collect();
+        made.put(caulk_source::Edit { text: text.into_bytes(), ..edit.clone() });
+    }
+    made
+}
+
+/// What new code releases, and where it stands.
+pub fn released(edits: &EditSet) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    each_release(edits, &mut |call, (_, at)| {
+        found.push((call.argument.to_owned(), at));
+        None
+    });
+    found
+}
+
+/// `a`, `a->b` and `a->b[0].c` of `a->b[0].c->d`: what must not be null where it is read.
+fn looked_into(expression: &str) -> Vec<&str> {
+    let read = expression.strip_prefix('*');
+    let path = read.unwrap_or(expression);
+    let steps = path.char_indices().filter(|(at, _)| path[*at..].starts_with("->") || path[*at..].starts_with('['));
+    steps.map(|(at, _)| &path[..at]).chain(read).collect()
 }
 
 /// The same with releases that must not be given null under a test.
 pub fn guarded(edits: &EditSet, file: &FileText, needs: &dyn Fn(&str) -> bool) -> EditSet {
+    // Text in another encoding must stay as it is, byte by byte.
+    if edits.edits().iter().any(|edit| std::str::from_utf8(&edit.text).is_err()) {
+        return edits.clone();
+    }
     each_release(edits, &mut |call, (indent, at)| {
         // The text around the edit may be what indents it.
         let indent = if indent.is_empty() { file.indent_of(at) } else { indent.as_bytes() };
@@ -298,5 +331,29 @@ impl Change {
             shift += *length as isize - (end - start) as isize;
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pointer_on_the_way_is_looked_into() {
+        assert_eq!(looked_into("p"), Vec::<&str>::new());
+        assert_eq!(looked_into("s.name"), Vec::<&str>::new());
+        assert_eq!(looked_into("*p"), ["p"]);
+        assert_eq!(looked_into("a[0]"), ["a"]);
+        assert_eq!(looked_into("a->b[0].c->d"), ["a", "a->b", "a->b[0].c"]);
+        assert_eq!(looked_into("*a->b"), ["a", "a->b"]);
+    }
+
+    #[test]
+    fn a_null_probe_comes_before_what_would_end_the_path() {
+        let mut edits = EditSet::new();
+        edits.insert(3, "free(a->b);\na->b = NULL;\n");
+        let (_, probe) = null_probe(&edits, &|_| false).unwrap();
+        let text = String::from_utf8_lossy(&probe.edits()[0].text).into_owned();
+        assert!(text.starts_with("if (!(a)) {") && !text.contains("a->b = NULL"), "{text}");
     }
 }

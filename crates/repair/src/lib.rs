@@ -20,6 +20,7 @@
 //! - A patch lies in one file.
 
 mod change;
+mod configurations;
 mod origin;
 mod proof;
 mod refuse;

@@ -64,6 +64,9 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
         if standard_stream(finding, function) {
             return Some("it is a stream over a standard descriptor".into());
         }
+        if may_stand_in(target) {
+            return Some("it may be opened to be a standard descriptor".into());
+        }
     }
     None
 }
@@ -98,6 +101,19 @@ fn holds_lock(target: &Target<'_>) -> bool {
         let locks = LOCKING.contains(&call.callee.as_str())
             || call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"));
         on_it && locks
+    })
+}
+
+/// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay.
+fn may_stand_in(target: &Target<'_>) -> bool {
+    let Target { finding, function, .. } = target;
+    let Some(name) = target.name.as_ref().filter(|_| finding.release == "close") else { return false };
+    let file = &function.file;
+    let tokens = file.tokens_in(function.span);
+    tokens.iter().enumerate().filter(|(_, token)| file.slice(token.span) == name.as_bytes()).any(|(at, _)| {
+        let compared = tokens.get(at + 1).is_some_and(|token| token.is(b'<') || token.is(b'>'));
+        let with = tokens[at + 1..].iter().skip(1).find(|token| !token.is(b'=')).map(|token| file.slice(token.span));
+        compared && with.is_some_and(|with| matches!(with, b"1" | b"2" | b"3") || with.ends_with(b"_FILENO"))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Which call releases a block here: what the author already calls, the program's own destructor, the family's.
 
-use caulk_source::{DeclKind, FunctionSource, Origin};
+use caulk_source::{DeclKind, FunctionSource, MacroUse, Origin, Stmt, StmtKind};
 
 use crate::strategies::Bench;
 use crate::survey::Survey;
@@ -46,7 +46,7 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
-    if let Some(spelling) = spelling(function, survey, family).filter(|_| !structure) {
+    if let Some(spelling) = spelling(bench, family).filter(|_| !structure) {
         push(format!("{spelling}({expression});"));
     }
     if takes_one(function, family) && function.callable_at(family, offset) {
@@ -69,15 +69,32 @@ fn macro_around(function: &FunctionSource, call: &caulk_source::Call, expression
     let (Origin::WholeMacro(id) | Origin::InMacro(id)) = function.stmt(call.stmt).origin else { return None };
     let used = &function.macros[id];
     let alone = used.args.len() == 1 && function.text(used.args[0]) == expression;
-    (alone && used.outermost).then(|| used.name.clone())
+    (alone && used.outermost && only_releases(function, used)).then(|| used.name.clone())
+}
+
+/// Not a macro that also leaves, tells somebody or keeps a result: what is released there is all that it does.
+fn only_releases(function: &FunctionSource, used: &MacroUse) -> bool {
+    let leaves = |stmt: &Stmt| {
+        let jumps = matches!(stmt.kind, StmtKind::Goto { .. } | StmtKind::Break | StmtKind::Continue);
+        jumps || matches!(stmt.kind, StmtKind::Return { .. } | StmtKind::IndirectGoto)
+    };
+    let mut calls = function.calls.iter().filter(|call| used.span.covers(call.span));
+    let released = calls.next().map(|call| &call.callee);
+    let mut assigns = function.assigns.iter().filter(|assign| used.span.covers(assign.span));
+    let cleared = used.args.first().map(|argument| function.text(*argument));
+    let is_cleared = |name: &str| cleared.as_deref().is_some_and(|cleared| root(cleared) == name);
+    !function.stmts.iter().any(|stmt| used.span.covers(stmt.span) && leaves(stmt))
+        && calls.all(|call| Some(&call.callee) == released)
+        && assigns.all(|assign| assign.target.is_some_and(|decl| is_cleared(&function.decls[decl].name)))
 }
 
 /// The macro by which the file calls the family's function, where it does so more often than by its name: a project's
 /// own `close` may be another function elsewhere.
-fn spelling(function: &FunctionSource, survey: &Survey, family: &str) -> Option<String> {
+fn spelling(bench: &Bench<'_>, family: &str) -> Option<String> {
+    let function = &bench.target.function;
     let file = function.file.path.display().to_string();
-    let mut written: Vec<(usize, &str)> = Vec::new();
-    for spot in survey.releases.keys().filter(|spot| spot.file == file) {
+    let mut written: Vec<(usize, &str, u32)> = Vec::new();
+    for spot in bench.survey.releases.keys().filter(|spot| spot.file == file) {
         let Some(text) = function.file.offset_of(spot.line, spot.column).map(|at| &function.file.bytes[at..]) else {
             continue;
         };
@@ -89,11 +106,13 @@ fn spelling(function: &FunctionSource, survey: &Survey, family: &str) -> Option<
         }
         match written.iter_mut().find(|entry| entry.1 == name) {
             Some(entry) => entry.0 += 1,
-            None => written.push((1, name)),
+            None => written.push((1, name, spot.line)),
         }
     }
-    let (_, name) = written.into_iter().max_by_key(|entry| entry.0)?;
-    (name != family).then(|| name.to_owned())
+    let (_, name, line) = written.into_iter().max_by_key(|entry| entry.0).filter(|entry| entry.1 != family)?;
+    let user = bench.workshop.function_at(&file, line, bench.patched).ok()?;
+    let mut used = user.macros.iter().filter(|used| used.name == name && user.file.line_of(used.span.start) == line);
+    used.next().is_some_and(|used| used.args.len() == 1 && only_releases(&user, used)).then(|| name.to_owned())
 }
 
 /// Whether the author writes `free (p)`.

@@ -144,7 +144,7 @@ impl<'a> Target<'a> {
 pub fn is_number(kind: &str) -> bool {
     const WORDS: &[&str] =
         &["const", "volatile", "unsigned", "signed", "char", "short", "int", "long", "_Bool", "float", "double"];
-    kind.starts_with("enum ") || kind.split(' ').all(|word| WORDS.contains(&word))
+    kind.starts_with("enum ") && !kind.contains(['*', '[']) || kind.split(' ').all(|word| WORDS.contains(&word))
 }
 
 fn push(all: &mut Vec<String>, one: String) {

@@ -11,7 +11,7 @@
 //! the other. [`Regions::starts_statement`] therefore asks every configuration: the last token before
 //! the place must end a statement in all branches that can precede it.
 
-use crate::lex::{DirectiveKind, Lexed, Token};
+use crate::lex::{DirectiveKind, Lexed, Span, Token};
 
 /// A branch of an `#if` group; 0 is the file itself.
 type Branch = usize;
@@ -97,6 +97,13 @@ impl Regions {
     pub fn directive_between(&self, a: usize, b: usize) -> bool {
         let (low, high) = (a.min(b), a.max(b));
         self.changes.iter().any(|&(at, _)| low <= at && at < high)
+    }
+
+    /// Texts under a condition inside `within`, apart from those that are never compiled together with `offset`.
+    pub fn branches_beside(&self, within: Span, offset: usize) -> Vec<Span> {
+        let apart = |group: &&Group| within.contains(group.start) && !(group.start..group.end).contains(&offset);
+        let branches = self.groups.iter().filter(apart).flat_map(|group| &group.branches);
+        branches.map(|&(start, end)| Span::new(start, end)).collect()
     }
 
     /// Whether a statement could start at `offset` whatever the configuration.

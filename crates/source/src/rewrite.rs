@@ -356,13 +356,14 @@ impl FunctionSource {
     }
 }
 
-/// `f(p)` of `(f(p))`: where it is not returned any more, it needs none.
+/// `f(p)` of `(f(p))`: where it is not returned any more, it needs none. Those of `(a, b)` it needs.
 fn within_parentheses(text: &[u8]) -> &[u8] {
     let Some(inner) = text.strip_prefix(b"(").and_then(|text| text.strip_suffix(b")")) else { return text };
     let mut open = 0i32;
     let closed = inner.iter().all(|byte| {
         open += i32::from(*byte == b'(') - i32::from(*byte == b')');
-        open >= 0 && !matches!(byte, b'"' | b'\'')
+        let separates = *byte == b',' && open == 0;
+        open >= 0 && !separates && !matches!(byte, b'"' | b'\'')
     });
     if closed && open == 0 { inner } else { text }
 }

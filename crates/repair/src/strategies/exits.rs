@@ -28,7 +28,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         };
         let text = function.text(value);
         let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
-        let looks = function.file.mentions(value, root(&holder)) || inner.contains(['(', '*', '[', '>', '.']);
+        let mentioned = [root(&holder), "errno"].iter().any(|name| function.file.mentions(value, name));
+        let looks = mentioned || inner.contains(['(', '*', '[', '>', '.']);
         if looks {
             let name = function.fresh_name("result");
             let made = function.return_through_temp(sink, &name, &code, Placement::Auto);

@@ -31,7 +31,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let Some((value, code)) = unset(decl).map(|value| (value, guarded(value, &holder, &call))) else { continue };
         // The value is evaluated before the release, and must not need what is gone.
         if let StmtKind::Return { value: Some(value) } = function.stmt(sink).kind
-            && (function.file.mentions(value, name) || function.text(value).contains(['*', '[', '>']))
+            && ([name, "errno"].iter().any(|name| function.file.mentions(value, name))
+                || function.text(value).contains(['*', '[', '>']))
         {
             continue;
         }

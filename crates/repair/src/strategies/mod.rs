@@ -26,6 +26,7 @@ use caulk_findings::{Place, Rule};
 use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Snippet, StmtId, StmtKind};
 
 use crate::change::Candidate;
+use crate::configurations;
 use crate::release;
 use crate::survey::Survey;
 use crate::target::Target;
@@ -90,6 +91,12 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
         Rule::UseAfterFree => use_after_free::propose(bench, &mut all),
         Rule::MismatchedRelease => mismatch::propose(bench, &mut all),
         Rule::InvalidFree | Rule::LeakAtExit => {}
+    }
+    for candidate in std::mem::take(&mut all.candidates) {
+        match configurations::speaks_against(bench.target, &candidate) {
+            Some(reason) => all.refusals.push(reason),
+            None => all.candidates.push(candidate),
+        }
     }
     all.candidates.truncate(MAX_CANDIDATES);
     all

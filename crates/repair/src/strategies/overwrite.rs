@@ -2,9 +2,11 @@
 
 use caulk_source::{Assign, DeclKind, FunctionSource, Snippet, Span, StmtKind, declarator};
 
+use super::exits::is_pure;
 use super::{Bench, Proposals, code_of, may_declare};
 use crate::change::Candidate;
 use crate::release;
+use crate::target::is_plain;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -75,13 +77,75 @@ fn without_sizes(code: &str) -> String {
     rest.fold(first, |all, part| all + part)
 }
 
+/// What must not be zero for the old block to be still there: `realloc(p, 0)` may release it and return null. `None` if
+/// that cannot be asked once more.
+fn asked(function: &FunctionSource, assign: &Assign) -> Option<Vec<String>> {
+    let call = function.calls.iter().find(|call| call.direct && assign.rhs.covers(call.span))?;
+    let sizes = call.args.get(1..)?.iter().map(|arg| function.text(arg.span).trim().to_owned());
+    let open: Vec<String> = sizes.flat_map(|size| unsure_factors(&size)).collect();
+    let simple = |factor: &String| is_plain(factor) || is_pure(factor) && !factor.contains(['\n', '&', '|', '?', ',']);
+    let shown = |factor: String| if is_plain(&factor) { factor } else { format!("({factor})") };
+    open.iter().all(simple).then(|| open.into_iter().map(shown).collect())
+}
+
+/// Factors of a size that may be zero, as far as its text tells: `n` of `n * sizeof(int)`, nothing of `n + 1`. That a
+/// sum of sizes runs over is another error.
+fn unsure_factors(size: &str) -> Vec<String> {
+    let size = size.trim();
+    let number = size.trim_end_matches(['u', 'U', 'l', 'L']);
+    if number.starts_with(|c: char| ('1'..='9').contains(&c)) && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    if parts(size, '-').len() > 1 || size.contains(['?', '&', '|', '%', '/', '<']) {
+        return vec![size.to_owned()];
+    }
+    if let [_, _, ..] = parts(size, '+')[..] {
+        let is_sure = parts(size, '+').into_iter().any(|part| unsure_factors(part).is_empty());
+        return if is_sure { Vec::new() } else { vec![size.to_owned()] };
+    }
+    if let [_, _, ..] = parts(size, '*')[..] {
+        return parts(size, '*').into_iter().flat_map(unsure_factors).collect();
+    }
+    match size.strip_prefix("sizeof") {
+        Some(rest) if rest.starts_with(['(', ' ', '*']) => Vec::new(),
+        _ => match size.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            Some(inner) if !inner.contains([')', '*']) || parts(inner, '*').len() > 1 => unsure_factors(inner),
+            _ => vec![size.to_owned()],
+        },
+    }
+}
+
+/// The operands of a binary operator outside of all parentheses; of `sizeof *p`, none.
+fn parts(code: &str, operator: char) -> Vec<&str> {
+    let (mut depth, mut from, mut found) = (0usize, 0, Vec::new());
+    for (at, byte) in code.char_indices() {
+        match byte {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ if byte == operator && depth == 0 => {
+                let before = code[from..at].trim_end();
+                let binary = before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']'));
+                if binary && !before.ends_with("sizeof") && !code[at + 1..].starts_with(['+', '>', '-', '=']) {
+                    found.push(&code[from..at]);
+                    from = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.push(&code[from..]);
+    found
+}
+
 fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign, holder: &str, rhs: &str) {
     let function = &bench.target.function;
     let type_name = assign.target.map_or("void *".to_owned(), |decl| function.decls[decl].type_name.clone());
     let name = function.fresh_name("grown");
     let Ok(declared) = declarator(&type_name, &name) else { return };
     let release = &bench.target.finding.release;
-    let tail = [format!("if (!{name})"), format!("\t{release}({holder});"), format!("{holder} = {name};")];
+    let Some(asked) = asked(function, assign) else { return };
+    let test = std::iter::once(format!("!{name}")).chain(asked).collect::<Vec<_>>().join(" && ");
+    let tail = [format!("if ({test})"), format!("\t{release}({holder});"), format!("{holder} = {name};")];
     let title = || format!("keep the result of `realloc` apart, so that `{holder}` can be released when it fails");
     let mut lines = vec![format!("{declared} = {rhs};")];
     lines.extend(tail.iter().cloned());
@@ -150,5 +214,38 @@ fn owner(bench: &Bench<'_>, all: &mut Proposals) {
             let made = function.insert_before(sink, &Snippet::lines([call, format!("{holder} = NULL;")]));
             all.add(made, |edits| Candidate::new(function, "release-with-owner", title(), edits).overwriting());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_may_be_zero() {
+        for sure in [
+            "n + 1",
+            "strlen(s) + 2",
+            "4096",
+            "16UL",
+            "sizeof *p",
+            "2 * sizeof(int)",
+            "(n + 1) * sizeof(*p)",
+            "sizeof(x) * (n + 1)",
+        ] {
+            assert_eq!(unsure_factors(sure), Vec::<String>::new(), "{sure}");
+        }
+        assert_eq!(unsure_factors("n"), ["n"]);
+        assert_eq!(unsure_factors("s->size"), ["s->size"]);
+        assert_eq!(unsure_factors("n * sizeof(int)"), ["n"]);
+        assert_eq!(unsure_factors("a * b"), ["a", "b"]);
+        assert_eq!(unsure_factors("a + b"), ["a + b"]);
+        assert_eq!(unsure_factors("n - 1"), ["n - 1"]);
+        assert_eq!(unsure_factors("n - 2 + 1"), ["n - 2 + 1"]);
+        assert_eq!(unsure_factors("sizeof(int) - 4"), ["sizeof(int) - 4"]);
+        assert_eq!(unsure_factors("a << 1 + 2"), ["a << 1 + 2"]);
+        assert_eq!(unsure_factors("0"), ["0"]);
+        assert_eq!(unsure_factors("(size_t) n"), ["(size_t) n"]);
+        assert_eq!(unsure_factors("(a) * (b)"), ["a", "b"]);
     }
 }

@@ -72,5 +72,5 @@ fn is_constant(function: &FunctionSource, value: Span) -> bool {
     let inner = text.trim().trim_start_matches('(').trim_end_matches(')').trim_start_matches('-');
     let word = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let named = |decl: DeclId| function.decls[decl].kind != DeclKind::EnumConstant;
-    word && !function.variable_at(inner, value.start).is_some_and(named)
+    word && inner != "errno" && !function.variable_at(inner, value.start).is_some_and(named)
 }

@@ -72,6 +72,10 @@ fn a_return_without_a_blank_keeps_its_words_apart() {
         through_temp("int f(char *p)\n{\n\treturn(g(p));\n}\n", "return(g(p));"),
         "int f(char *p)\n{\n\tint ret = g(p);\n\tfree(p);\n\treturn ret;\n}\n"
     );
+    assert_eq!(
+        through_temp("int f(char *p)\n{\n\treturn (g(p), 1);\n}\n", "return (g(p), 1);"),
+        "int f(char *p)\n{\n\tint ret = (g(p), 1);\n\tfree(p);\n\treturn ret;\n}\n"
+    );
 }
 
 #[test]

@@ -92,6 +92,9 @@ impl Generated {
 
     /// The made file, once the written one reads like this.
     pub(super) fn again(&self, patched: &[u8]) -> Result<Vec<u8>, String> {
+        if patched == self.written {
+            return Ok(self.text.clone());
+        }
         let (old, new) = (lines(&self.written), lines(patched));
         let first = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let rest = old.len().min(new.len()) - first;
@@ -207,5 +210,10 @@ mod tests {
             assert!(view.before.ends_with(b"int state;\n#line 7 \"p.y\"\n"), "{:?}", String::from_utf8(view.before));
         }
         assert!(generated().view(5, WRITTEN.as_bytes()).is_err());
+        // The file need not end in C.
+        let written = "%{\nint a(void) { return 1; }\n%}\n%%\nx: y\n";
+        let made = "#line 2 \"p.y\"\nint a(void) { return 1; }\n#line 3 \"p.c\"\nint state;\n";
+        let generated = Generated::of("p.c".into(), made.into(), written.into(), &|name| name == "p.y").unwrap();
+        assert!(generated.view(2, written.as_bytes()).is_ok());
     }
 }
