@@ -1,7 +1,7 @@
 //! What is not to be repaired, however safe a patch would be.
 
 use caulk_findings::{Finding, Rule};
-use caulk_source::FunctionSource;
+use caulk_source::{Call, FunctionSource};
 
 use crate::target::Target;
 
@@ -104,10 +104,22 @@ fn holds_lock(target: &Target<'_>) -> bool {
     })
 }
 
-/// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay.
+/// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay. `dup2(fd, 1)`: if the
+/// standard output was closed, `fd` may be it already.
 fn may_stand_in(target: &Target<'_>) -> bool {
     let Target { finding, function, .. } = target;
     let Some(name) = target.name.as_ref().filter(|_| finding.release == "close") else { return false };
+    let is_copied = |call: &Call| {
+        matches!(call.callee.as_str(), "dup2" | "dup3")
+            && call.args.first().is_some_and(|arg| function.text(arg.span) == name.as_str())
+            && call.args.get(1).is_some_and(|arg| {
+                let to = function.text(arg.span);
+                matches!(to.as_str(), "0" | "1" | "2") || to.ends_with("_FILENO")
+            })
+    };
+    if function.calls.iter().any(is_copied) {
+        return true;
+    }
     let file = &function.file;
     let tokens = file.tokens_in(function.span);
     tokens.iter().enumerate().filter(|(_, token)| file.slice(token.span) == name.as_bytes()).any(|(at, _)| {

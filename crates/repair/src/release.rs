@@ -83,7 +83,11 @@ fn only_releases(function: &FunctionSource, used: &MacroUse) -> bool {
     let mut assigns = function.assigns.iter().filter(|assign| used.span.covers(assign.span));
     let cleared = used.args.first().map(|argument| function.text(*argument));
     let is_cleared = |name: &str| cleared.as_deref().is_some_and(|cleared| root(cleared) == name);
-    !function.stmts.iter().any(|stmt| used.span.covers(stmt.span) && leaves(stmt))
+    let is_inside = |stmt: &Stmt| match stmt.origin {
+        Origin::WholeMacro(id) | Origin::InMacro(id) => function.macros[id].span == used.span,
+        _ => false,
+    };
+    !function.stmts.iter().any(|stmt| is_inside(stmt) && leaves(stmt))
         && calls.all(|call| Some(&call.callee) == released)
         && assigns.all(|assign| assign.target.is_some_and(|decl| is_cleared(&function.decls[decl].name)))
 }
