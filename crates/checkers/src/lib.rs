@@ -43,6 +43,7 @@ pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
         .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
         .filter(|incident| !callers.rule_out(incident) && !latent::needs_unexpected_null(analysis, incident))
         .filter(|incident| !choice::asks_again(program, incident))
+        .filter(|incident| !choice::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident))
         .collect();
     let verified = verify::verify(&wanted);
     let inside = inside::Inside::new(analysis, options.limits);

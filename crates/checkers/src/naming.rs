@@ -283,6 +283,21 @@ impl<'a> Names<'a> {
         (!text.is_empty()).then_some(text)
     }
 
+    /// Is the cell behind a pointer a member of a union, as far as the types are known?
+    pub fn is_in_union(&self, ptr: ValueId) -> bool {
+        let ValueKind::Inst(inst) = self.function.values[ptr].kind else { return false };
+        let Op::Offset { base, bytes, .. } = self.function.insts[inst].op else { return false };
+        let (Some(mut ty), Ok(mut rest)) = (self.base(base, 4).1, u64::try_from(bytes)) else { return false };
+        for _ in 0..8 {
+            let Some(known) = self.strip(ty).and_then(|ty| self.unit.types.get(ty)) else { return false };
+            let TypeKind::Struct(fields) = &known.kind else { return matches!(known.kind, TypeKind::Union(_)) };
+            let Some(field) = fields.iter().rev().find(|field| field.offset <= rest) else { return false };
+            let Some(inner) = field.ty else { return false };
+            (ty, rest) = (inner, rest - field.offset);
+        }
+        false
+    }
+
     /// A condition as text, as far as names are known.
     pub fn condition(&self, value: ValueId) -> String {
         self.expression(value, 4)
