@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_analysis::{Analysis, Doubt, ObjId, Object, Off, Status, Summary, Term, TermId};
+use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Summary, Term, TermId};
 use caulk_base::Id;
 use caulk_findings::Finding;
 use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, UnitId, ValueKind};
@@ -93,9 +93,12 @@ impl Survey {
                 survey.needy.insert(name.clone());
             }
         }
-        for suspicion in &analysis.suspicions {
-            let function = program.function(suspicion.function);
-            let key = (function.name.clone(), format!("{:?}", suspicion.kind));
+        // What is not reported because nobody is known to write such a program may happen all the same.
+        let unlikely = analysis.incidents.iter().map(|incident| (incident.function, &incident.kind));
+        let unlikely = unlikely.filter(|(_, kind)| !matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit));
+        let suspected = analysis.suspicions.iter().map(|suspicion| (suspicion.function, &suspicion.kind));
+        for (function, kind) in suspected.chain(unlikely) {
+            let key = (program.function(function).name.clone(), format!("{kind:?}"));
             *survey.suspicions.entry(key).or_default() += 1;
         }
         survey
