@@ -11,7 +11,7 @@
 //! - A block's fields have names only where it becomes the result, or the content of a cell, of a known type.
 
 use caulk_base::{FxHashMap, Id};
-use caulk_ir::{BinOp, CmpOp, FuncId, Function, InstId, Program, TypeId, TypeKind, Unit, UnitId};
+use caulk_ir::{FuncId, Function, InstId, Program, TypeId, Unit, UnitId};
 
 use crate::object::{ObjId, Object};
 use crate::place::Off;
@@ -57,7 +57,7 @@ impl<'a> Words<'a> {
     fn learn(&mut self, term: TermId, ty: Option<TypeId>) {
         if let Term::Addr { obj, off: 0 } = self.summary.terms[term.index()]
             && matches!(self.summary.objects[obj.index()], Object::Heap { .. })
-            && let Some(inner) = ty.and_then(|ty| self.pointee(ty))
+            && let Some(inner) = ty.and_then(|ty| self.unit.pointee(ty))
         {
             self.blocks.entry(obj).or_insert(inner);
         }
@@ -119,7 +119,7 @@ impl<'a> Words<'a> {
         let (text, ty, arrow) = match self.summary.objects.get(obj.index()) {
             Some(Object::Deref(base)) => {
                 let (text, ty) = self.typed(*base, depth.saturating_sub(1));
-                (text, ty.and_then(|ty| self.pointee(ty)), "->")
+                (text, ty.and_then(|ty| self.unit.pointee(ty)), "->")
             }
             Some(Object::Heap { .. }) => (self.object(obj), self.blocks.get(&obj).copied(), "."),
             Some(Object::Global(global)) => {
@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
             _ => (self.object(obj), None, "."),
         };
         match off {
-            Off::At(at) => match ty.and_then(|ty| self.field(ty, at)) {
+            Off::At(at) => match ty.and_then(|ty| self.unit.field_at(ty, at)) {
                 Some((field, ty)) => (format!("{text}{arrow}{field}"), ty),
                 None if arrow == "." && at == 0 => (text, ty),
                 None if at == 0 => (format!("*{text}"), ty),
@@ -176,81 +176,15 @@ impl<'a> Words<'a> {
             Term::Pure { args, .. } => {
                 format!("a function of ({})", args.iter().map(|&arg| go(arg)).collect::<Vec<_>>().join(", "))
             }
-            Term::Bin(op, a, b) => format!("({} {} {})", go(*a), binary(*op), go(*b)),
-            Term::Cmp(op, a, b) => format!("{} {} {}", go(*a), comparison(*op), go(*b)),
+            Term::Bin(op, a, b) => format!("({} {} {})", go(*a), op.sign(), go(*b)),
+            Term::Cmp(op, a, b) => format!("{} {} {}", go(*a), op.sign(), go(*b)),
             Term::Cast(_, bits, a) => format!("({bits} bits of {})", go(*a)),
             Term::Ite(c, a, b) => format!("({} ? {} : {})", go(*c), go(*a), go(*b)),
         };
         (text, None)
     }
-
-    fn strip(&self, mut ty: TypeId) -> Option<TypeId> {
-        for _ in 0..16 {
-            match &self.unit.types.get(ty)?.kind {
-                TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => ty = (*inner)?,
-                _ => return Some(ty),
-            }
-        }
-        None
-    }
-
-    fn pointee(&self, ty: TypeId) -> Option<TypeId> {
-        match self.unit.types.get(self.strip(ty)?)?.kind {
-            TypeKind::Pointer(inner) | TypeKind::Array(inner) => inner,
-            _ => None,
-        }
-    }
-
-    fn field(&self, ty: TypeId, bytes: i64) -> Option<(String, Option<TypeId>)> {
-        let mut at = self.strip(ty)?;
-        let mut rest = u64::try_from(bytes).ok()?;
-        let mut names: Vec<&str> = Vec::new();
-        let mut last = None;
-        for _ in 0..8 {
-            let (TypeKind::Struct(fields) | TypeKind::Union(fields)) = &self.unit.types.get(at)?.kind else { break };
-            let field = fields.iter().rev().find(|field| field.offset <= rest)?;
-            rest -= field.offset;
-            last = field.ty;
-            if !field.name.is_empty() {
-                names.push(&field.name);
-            }
-            match field.ty.and_then(|ty| self.strip(ty)) {
-                Some(inner) => at = inner,
-                None => break,
-            }
-        }
-        (!names.is_empty()).then(|| (names.join("."), last))
-    }
 }
 
 pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-pub(crate) fn comparison(op: CmpOp) -> &'static str {
-    match op {
-        CmpOp::Eq => "==",
-        CmpOp::Ne => "!=",
-        CmpOp::Ult | CmpOp::Slt => "<",
-        CmpOp::Ule | CmpOp::Sle => "<=",
-        CmpOp::Ugt | CmpOp::Sgt => ">",
-        CmpOp::Uge | CmpOp::Sge => ">=",
-        CmpOp::Float => "~",
-    }
-}
-
-fn binary(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "+",
-        BinOp::Sub => "-",
-        BinOp::Mul => "*",
-        BinOp::UDiv | BinOp::SDiv => "/",
-        BinOp::URem | BinOp::SRem => "%",
-        BinOp::And => "&",
-        BinOp::Or => "|",
-        BinOp::Xor => "^",
-        BinOp::Shl => "<<",
-        BinOp::LShr | BinOp::AShr => ">>",
-        BinOp::Float => "~",
-    }
 }

@@ -20,12 +20,12 @@ use caulk_ir::{
 
 /// The constants that callers pass, call by call; functions that nobody calls by name are not listed.
 pub struct Callers {
-    calls: FxHashMap<FuncId, Vec<Vec<Argument>>>,
+    calls: FxHashMap<FuncId, FxHashSet<Vec<Argument>>>,
     /// Functions that others may call as well: through pointers, or from outside of a library.
     open: FxHashSet<FuncId>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Argument {
     Constant(i64),
     Pointer,
@@ -35,7 +35,7 @@ enum Argument {
 impl Callers {
     /// Looks at every call of the program's own functions.
     pub fn of(program: &Program) -> Self {
-        let mut calls: FxHashMap<FuncId, Vec<Vec<Argument>>> = FxHashMap::default();
+        let mut calls: FxHashMap<FuncId, FxHashSet<Vec<Argument>>> = FxHashMap::default();
         for id in program.functions.ids() {
             let (unit, function) = (program.unit_of(id), program.function(id));
             for inst in function.insts.iter() {
@@ -44,10 +44,7 @@ impl Callers {
                 let Target::Functions(targets) = program.target(unit, symbol) else { continue };
                 let arguments: Vec<Argument> = call.args.iter().map(|value| argument(function, *value)).collect();
                 for target in targets {
-                    let known = calls.entry(*target).or_default();
-                    if !known.contains(&arguments) {
-                        known.push(arguments.clone());
-                    }
+                    calls.entry(*target).or_default().insert(arguments.clone());
                 }
             }
         }

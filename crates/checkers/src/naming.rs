@@ -137,7 +137,7 @@ impl<'a> Names<'a> {
     fn kind_of(&self, var: VarId) -> Given {
         let mut ty = self.function.vars[var].ty;
         loop {
-            match ty.and_then(|ty| self.strip(ty)).and_then(|ty| self.unit.types.get(ty)).map(|ty| &ty.kind) {
+            match ty.and_then(|ty| self.unit.kind(ty)) {
                 Some(TypeKind::Pointer(_)) => return Given::Pointer,
                 Some(TypeKind::Struct(_) | TypeKind::Union(_)) => return Given::Struct,
                 Some(TypeKind::Array(element)) => ty = *element,
@@ -184,25 +184,25 @@ impl<'a> Names<'a> {
                 Op::Alloca { var: Some(var), .. } => self.var(*var),
                 Op::Offset { base, bytes, indices, .. } => {
                     let (text, ty, direct) = self.base(*base, depth - 1);
-                    let field = ty.and_then(|ty| self.field(ty, *bytes));
+                    let field = ty.and_then(|ty| self.unit.field_at(ty, *bytes));
                     match field {
-                        Some(field) => format!("{text}{}{field}", if direct { "." } else { "->" }),
+                        Some((field, _)) => format!("{text}{}{field}", if direct { "." } else { "->" }),
                         None if !indices.is_empty() => format!("{text}[…]"),
                         None => format!("*{text}"),
                     }
                 }
                 _ => {
                     let (text, ty, direct) = self.base(ptr, depth - 1);
-                    match ty.and_then(|ty| self.field(ty, 0)) {
-                        Some(field) => format!("{text}{}{field}", if direct { "." } else { "->" }),
+                    match ty.and_then(|ty| self.unit.field_at(ty, 0)) {
+                        Some((field, _)) => format!("{text}{}{field}", if direct { "." } else { "->" }),
                         None => format!("*{text}"),
                     }
                 }
             },
             ValueKind::Param(_) => {
                 let (text, ty, _) = self.base(ptr, depth - 1);
-                match ty.and_then(|ty| self.field(ty, 0)) {
-                    Some(field) => format!("{text}->{field}"),
+                match ty.and_then(|ty| self.unit.field_at(ty, 0)) {
+                    Some((field, _)) => format!("{text}->{field}"),
                     None => format!("*{text}"),
                 }
             }
@@ -219,7 +219,7 @@ impl<'a> Names<'a> {
             return (self.var(var), self.function.vars[var].ty, true);
         }
         if let Some(var) = self.bound(value) {
-            let ty = self.function.vars[var].ty.and_then(|ty| self.pointee(ty));
+            let ty = self.function.vars[var].ty.and_then(|ty| self.unit.pointee(ty));
             return (self.var(var), ty, false);
         }
         if let ValueKind::Address(symbol, _) = self.function.values[value].kind {
@@ -244,58 +244,13 @@ impl<'a> Names<'a> {
         })
     }
 
-    fn strip(&self, mut ty: TypeId) -> Option<TypeId> {
-        for _ in 0..16 {
-            match &self.unit.types.get(ty)?.kind {
-                TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => ty = (*inner)?,
-                _ => return Some(ty),
-            }
-        }
-        None
-    }
-
-    fn pointee(&self, ty: TypeId) -> Option<TypeId> {
-        match self.unit.types.get(self.strip(ty)?)?.kind {
-            TypeKind::Pointer(inner) | TypeKind::Array(inner) => inner,
-            _ => None,
-        }
-    }
-
-    fn field(&self, ty: TypeId, bytes: i64) -> Option<String> {
-        let mut at = self.strip(ty)?;
-        let mut rest = u64::try_from(bytes).ok()?;
-        let mut text = String::new();
-        for _ in 0..8 {
-            let (TypeKind::Struct(fields) | TypeKind::Union(fields)) = &self.unit.types.get(at)?.kind else { break };
-            let field = fields.iter().rev().find(|field| field.offset <= rest)?;
-            rest -= field.offset;
-            if !field.name.is_empty() {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(&field.name);
-            }
-            match field.ty.and_then(|ty| self.strip(ty)) {
-                Some(inner) => at = inner,
-                None => break,
-            }
-        }
-        (!text.is_empty()).then_some(text)
-    }
-
     /// Is the cell behind a pointer a member of a union, as far as the types are known?
     pub fn is_in_union(&self, ptr: ValueId) -> bool {
         let ValueKind::Inst(inst) = self.function.values[ptr].kind else { return false };
         let Op::Offset { base, bytes, .. } = self.function.insts[inst].op else { return false };
-        let (Some(mut ty), Ok(mut rest)) = (self.base(base, 4).1, u64::try_from(bytes)) else { return false };
-        for _ in 0..8 {
-            let Some(known) = self.strip(ty).and_then(|ty| self.unit.types.get(ty)) else { return false };
-            let TypeKind::Struct(fields) = &known.kind else { return matches!(known.kind, TypeKind::Union(_)) };
-            let Some(field) = fields.iter().rev().find(|field| field.offset <= rest) else { return false };
-            let Some(inner) = field.ty else { return false };
-            (ty, rest) = (inner, rest - field.offset);
-        }
-        false
+        let Some(ty) = self.base(base, 4).1 else { return false };
+        let is_union = |ty: TypeId| matches!(self.unit.kind(ty), Some(TypeKind::Union(_)));
+        self.unit.members_at(ty, bytes).iter().any(|field| field.ty.is_some_and(is_union))
     }
 
     /// A condition as text, as far as names are known.
@@ -322,37 +277,13 @@ impl<'a> Names<'a> {
                 .map_or_else(|| format!("argument {}", index + 1), |var| var.name.clone()),
             ValueKind::Inst(inst) => match &self.function.insts[inst].op {
                 Op::Cmp { op, a, b } => {
-                    use caulk_ir::CmpOp::*;
-                    let sign = match op {
-                        Eq => "==",
-                        Ne => "!=",
-                        Ult | Slt => "<",
-                        Ule | Sle => "<=",
-                        Ugt | Sgt => ">",
-                        Uge | Sge => ">=",
-                        Float => "~",
-                    };
-                    format!("{} {sign} {}", self.expression(*a, depth - 1), self.expression(*b, depth - 1))
+                    format!("{} {} {}", self.expression(*a, depth - 1), op.sign(), self.expression(*b, depth - 1))
                 }
                 Op::Load { ptr } => self.lvalue(*ptr, depth - 1),
                 Op::Cast { a, .. } => self.expression(*a, depth - 1),
                 Op::Call(_) => self.callee(inst).map_or_else(|| "…".into(), |callee| format!("{callee}(…)")),
                 Op::Bin { op, a, b } => {
-                    use caulk_ir::BinOp::*;
-                    let sign = match op {
-                        Add => "+",
-                        Sub => "-",
-                        Mul => "*",
-                        UDiv | SDiv => "/",
-                        URem | SRem => "%",
-                        And => "&",
-                        Or => "|",
-                        Xor => "^",
-                        Shl => "<<",
-                        LShr | AShr => ">>",
-                        Float => "~",
-                    };
-                    format!("{} {sign} {}", self.expression(*a, depth - 1), self.expression(*b, depth - 1))
+                    format!("{} {} {}", self.expression(*a, depth - 1), op.sign(), self.expression(*b, depth - 1))
                 }
                 _ => "…".into(),
             },

@@ -4,7 +4,7 @@ use caulk_base::{IdVec, define_id};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::types::{DebugType, Member, MemberId, Ty, TypeId, TypeKind};
+use crate::types::{DebugType, Member, MemberId, Ty, TypeId};
 
 define_id!(
     /// A source file, within one unit.
@@ -464,24 +464,37 @@ impl Op {
     }
 }
 
-impl Unit {
-    /// Was it declared as a pointer to a pointer, as out-parameters are?
-    pub fn is_pointer_to_pointer(&self, ty: Option<TypeId>) -> bool {
-        self.pointee(ty).is_some_and(|inner| self.pointee(inner).is_some())
-    }
-
-    /// What a pointer type points to, behind its names and qualifiers; the inner `None` is `void`.
-    fn pointee(&self, ty: Option<TypeId>) -> Option<Option<TypeId>> {
-        let mut at = ty;
-        // Types nest; the limit is for damaged ones.
-        for _ in 0..64 {
-            match &self.types.get(at?)?.kind {
-                TypeKind::Pointer(inner) => return Some(*inner),
-                TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => at = *inner,
-                _ => return None,
-            }
+impl CmpOp {
+    /// As it is written in C; signed and unsigned ones look alike there.
+    pub fn sign(self) -> &'static str {
+        match self {
+            CmpOp::Eq => "==",
+            CmpOp::Ne => "!=",
+            CmpOp::Ult | CmpOp::Slt => "<",
+            CmpOp::Ule | CmpOp::Sle => "<=",
+            CmpOp::Ugt | CmpOp::Sgt => ">",
+            CmpOp::Uge | CmpOp::Sge => ">=",
+            CmpOp::Float => "~",
         }
-        None
+    }
+}
+
+impl BinOp {
+    /// As it is written in C.
+    pub fn sign(self) -> &'static str {
+        match self {
+            BinOp::Add => "+",
+            BinOp::Sub => "-",
+            BinOp::Mul => "*",
+            BinOp::UDiv | BinOp::SDiv => "/",
+            BinOp::URem | BinOp::SRem => "%",
+            BinOp::And => "&",
+            BinOp::Or => "|",
+            BinOp::Xor => "^",
+            BinOp::Shl => "<<",
+            BinOp::LShr | BinOp::AShr => ">>",
+            BinOp::Float => "~",
+        }
     }
 }
 
