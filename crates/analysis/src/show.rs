@@ -82,7 +82,7 @@ pub fn points_to(analysis: &Analysis<'_>, id: FuncId) -> String {
     let unknown = Summary::default();
     let summary = knowledge.summary(id);
     let words = Words::new(knowledge.program, id, summary.as_deref().unwrap_or(&unknown));
-    for site in &analysis.sites[id] {
+    for site in analysis.sites(id) {
         let by = callee(&words, site.inst).unwrap_or_else(|| "a call".to_owned());
         let family = &knowledge.models.families[site.family].name;
         line(&mut out, 1, &format!("{by} allocates at {}: {family}", words.place(site.inst)));
@@ -100,7 +100,7 @@ pub fn points_to(analysis: &Analysis<'_>, id: FuncId) -> String {
             }
         }
     }
-    for release in &analysis.releases[id] {
+    for release in analysis.releases(id) {
         let by = callee(&words, release.inst).unwrap_or_else(|| "a call".to_owned());
         let doubts: Vec<&str> = release.doubts.iter().copied().map(doubt).collect();
         let doubts = if doubts.is_empty() { "certain".to_owned() } else { doubts.join("; ") };

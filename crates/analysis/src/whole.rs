@@ -1,7 +1,6 @@
 //! The whole program, bottom-up: every function once, callees before callers (`schedule`), or taken over from an
 //! earlier run.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
@@ -15,7 +14,8 @@ use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
 use crate::engine::{self, Analysed, Limits};
 use crate::incident::{Doubt, Incident, ReleaseFact, Suspicion};
-use crate::kept::Kept;
+use crate::kept::{Kept, Shelf};
+use crate::learned::Learned;
 use crate::noreturn;
 use crate::passing;
 use crate::schedule::Schedule;
@@ -31,20 +31,34 @@ const FEW: usize = 4;
 /// Rounds at most until every member of a recursion is seen to come back.
 const MAX_RETURNING_ROUNDS: usize = 8;
 
+/// What is known of the program as a whole before any function is analysed.
+#[derive(Clone)]
+pub struct Common {
+    pub graph: Arc<CallGraph>,
+    /// Functions that never come back, as far as control flow tells.
+    pub never: Arc<IdVec<FuncId, bool>>,
+    /// Globals that nothing in the program writes or gives away.
+    constant: Arc<IdVec<GlobalId, bool>>,
+    /// Functions that may keep one of their variable arguments.
+    variadic: Arc<IdVec<FuncId, bool>>,
+    /// Globals that are nothing but an argument, and who passes it.
+    passing: Arc<FxHashMap<GlobalId, FuncId>>,
+}
+
+impl std::ops::Deref for Knowledge<'_> {
+    type Target = Common;
+
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
 /// What the analysis of a function may ask.
 pub struct Knowledge<'a> {
     pub program: &'a Program,
     pub models: &'a Models,
     pub memory: FamilyId,
-    pub graph: CallGraph,
-    /// Functions that never come back, as far as control flow tells.
-    pub never: IdVec<FuncId, bool>,
-    /// Globals that nothing in the program writes or gives away.
-    constant: IdVec<GlobalId, bool>,
-    /// Functions that may keep one of their variable arguments.
-    variadic: IdVec<FuncId, bool>,
-    /// Globals that are nothing but an argument, and who passes it.
-    passing: FxHashMap<GlobalId, FuncId>,
+    pub common: Common,
     externs: IdVec<ExternId, Option<&'a FunctionModel>>,
     summaries: IdVec<FuncId, RwLock<Option<Arc<Summary>>>>,
 }
@@ -55,16 +69,24 @@ impl<'a> Knowledge<'a> {
             program.externs.iter().map(|name| models.get(name)).collect();
         let never = noreturn::find(program, |id| externs[id].is_some_and(|model| model.returns.never));
         let graph = callgraph::build(program, &never);
+        let common = Common {
+            constant: Arc::new(constants(program)),
+            passing: Arc::new(passing::find(program, &graph)),
+            graph: Arc::new(graph),
+            never: Arc::new(never),
+            variadic: Arc::new(variadic::find(program, |id| externs[id].is_some())),
+        };
+        Self::with(program, models, common)
+    }
+
+    /// Of a program whose common part is known.
+    pub(crate) fn with(program: &'a Program, models: &'a Models, common: Common) -> Self {
         Self {
             program,
             models,
-            constant: constants(program),
             memory: models.family("memory").unwrap_or(FamilyId(0)),
-            passing: passing::find(program, &graph),
-            graph,
-            never,
-            variadic: variadic::find(program, |id| externs[id].is_some()),
-            externs,
+            common,
+            externs: program.externs.iter().map(|name| models.get(name)).collect(),
             summaries: program.functions.ids().map(|_| RwLock::new(None)).collect(),
         }
     }
@@ -111,7 +133,7 @@ impl<'a> Knowledge<'a> {
         self.summaries[id].read().ok().and_then(|summary| summary.clone())
     }
 
-    fn set_summary(&self, id: FuncId, summary: Arc<Summary>) {
+    pub(crate) fn set_summary(&self, id: FuncId, summary: Arc<Summary>) {
         if let Ok(mut slot) = self.summaries[id].write() {
             *slot = Some(summary);
         }
@@ -162,156 +184,114 @@ fn constants(program: &Program) -> IdVec<GlobalId, bool> {
 /// All that is known after the analysis, beside the program.
 pub struct Analysis<'a> {
     pub knowledge: Knowledge<'a>,
+    pub learned: IdVec<FuncId, Arc<Learned>>,
     /// Sorted by function.
-    pub incidents: Vec<Incident>,
-    pub sites: IdVec<FuncId, Vec<SiteFact>>,
-    /// Calls that release, by function and in order.
-    pub releases: IdVec<FuncId, Vec<ReleaseFact>>,
+    pub incidents: Vec<Arc<Incident>>,
     pub suspicions: Vec<Suspicion>,
     pub gaps: Vec<Gap>,
     /// Functions that were looked at in this run; the others were taken over.
     pub analysed: usize,
 }
 
+impl Analysis<'_> {
+    /// Calls that allocate.
+    pub fn sites(&self, id: FuncId) -> &[SiteFact] {
+        &self.learned[id].sites
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.incidents
+            .sort_by(|a, b| (a.function, a.at, &a.kind, &a.subject).cmp(&(b.function, b.at, &b.kind, &b.subject)));
+        self.suspicions.sort_unstable();
+        self.gaps.sort_unstable();
+    }
+
+    /// Calls that release, in order.
+    pub fn releases(&self, id: FuncId) -> &[ReleaseFact] {
+        &self.learned[id].releases
+    }
+}
+
 /// Analyses every function of the program.
 pub fn analyse<'a>(program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
-    run(program, models, limits, None, None)
+    run(program, models, limits, None).0
 }
 
 /// The same, with the results of earlier runs that lie in a store; what this one finds out goes there, too.
 pub fn analyse_with<'a>(program: &'a Program, models: &'a Models, limits: Limits, store: &Store) -> Analysis<'a> {
-    run(program, models, limits, None, Some(store))
+    let (analysis, kept) = run(program, models, limits, Some(Kept::open(store, None, program, models, limits)));
+    if let Some(kept) = kept {
+        kept.close(None);
+    }
+    analysis
 }
 
-/// Analyses a program that differs from an analysed one in a few units. Functions whose body and whose
-/// callees' summaries are the same are taken over.
-pub fn reanalyse<'a>(old: &Analysis<'_>, program: &'a Program, models: &'a Models, limits: Limits) -> Analysis<'a> {
-    run(program, models, limits, Some(old), None)
+/// The same for one of several programs that are much alike: what was learned of the others is on the shelf. The store
+/// is read and written for the first of them only.
+pub fn analyse_again<'a>(
+    program: &'a Arc<Program>,
+    models: &'a Models,
+    limits: Limits,
+    store: &Store,
+    shelf: &Shelf,
+) -> Analysis<'a> {
+    let kept = Kept::open(store, Some(shelf), program, models, limits);
+    let (analysis, kept) = run(program, models, limits, Some(kept));
+    if let Some(kept) = kept {
+        kept.close(Some(program));
+    }
+    analysis
 }
 
-/// Where the results for a function come from.
-enum Done {
-    /// From the analysis of the program before it was changed.
-    Old,
-    /// From an earlier run.
-    Kept(Analysed),
-    Made(Analysed),
-}
-
-fn run<'a>(
+fn run<'a, 'k>(
     program: &'a Program,
     models: &'a Models,
     limits: Limits,
-    old: Option<&Analysis<'_>>,
-    store: Option<&Store>,
-) -> Analysis<'a> {
+    kept: Option<Kept<'k>>,
+) -> (Analysis<'a>, Option<Kept<'k>>) {
     let knowledge = Knowledge::new(program, models);
-    let kept = store.map(|store| Kept::open(store, program, models, limits));
-    let old = old.filter(|old| old.knowledge.program.functions.as_slice() == program.functions.as_slice());
-    let count = program.functions.len();
     let mut analysis = Analysis {
         knowledge,
+        learned: IdVec::filled(program.functions.len(), Arc::default()),
         incidents: Vec::new(),
-        sites: IdVec::filled(count, Vec::new()),
-        releases: IdVec::filled(count, Vec::new()),
         suspicions: Vec::new(),
         gaps: Vec::new(),
         analysed: 0,
     };
-    let same_units: IdVec<UnitId, bool> = program
-        .units
-        .iter_ids()
-        .map(|(id, unit)| old.is_some_and(|old| Arc::ptr_eq(&old.knowledge.program.units[id], unit)))
-        .collect();
-    // A function whose summary came out as before stops the spread of an edit here.
-    let unchanged: IdVec<FuncId, AtomicBool> = program.functions.ids().map(|_| AtomicBool::new(false)).collect();
     let schedule = Schedule::of(program, &analysis.knowledge.graph, &analysis.knowledge.constant);
     let done = schedule.run(|members| {
         let knowledge = &analysis.knowledge;
-        let reusable = old.filter(|old| {
-            let same = |callee: &FuncId| members.contains(callee) || unchanged[*callee].load(Relaxed);
-            members.iter().all(|&id| {
-                let callees = &knowledge.graph.callees[id];
-                same_units[program.unit_of(id)]
-                    && *callees == old.knowledge.graph.callees[id]
-                    && callees.iter().all(same)
-            })
-        });
-        if let Some(old) = reusable {
-            for &id in members {
-                if let Some(summary) = old.knowledge.summary(id) {
-                    knowledge.set_summary(id, summary);
-                }
-                unchanged[id].store(true, Relaxed);
+        if let Some(found) = kept.as_ref().and_then(|kept| kept.find(knowledge, members)) {
+            for (id, learned) in &found {
+                knowledge.set_summary(*id, Arc::clone(&learned.summary));
             }
-            return members.iter().map(|&id| (id, Done::Old)).collect();
+            return (found, 0);
         }
-        let made: Vec<(FuncId, Done)> = match kept.as_ref().and_then(|kept| kept.find(knowledge, members)) {
-            Some(found) => {
-                for (id, analysed) in &found {
-                    knowledge.set_summary(*id, Arc::new(analysed.summary.clone()));
-                }
-                found.into_iter().map(|(id, found)| (id, Done::Kept(found))).collect()
-            }
-            None => {
-                let made = component(knowledge, members, limits);
-                if let Some(kept) = &kept {
-                    kept.keep(knowledge, &made);
-                }
-                made.into_iter().map(|(id, made)| (id, Done::Made(made))).collect()
-            }
-        };
-        for &id in members {
-            let same = old.is_some_and(|old| old.knowledge.summary(id) == knowledge.summary(id));
-            unchanged[id].store(same, Relaxed);
+        let made = component(knowledge, members, limits);
+        let count = made.len();
+        let shared = |(id, made)| (id, Arc::new(Learned::from(made)));
+        match &kept {
+            Some(kept) => (kept.keep(knowledge, made), count),
+            None => (made.into_iter().map(shared).collect(), count),
         }
-        made
     });
     drop(schedule);
-    for (id, done) in done.into_iter().flatten() {
-        let analysed = match done {
-            Done::Old => {
-                if let Some(old) = old {
-                    analysis.sites[id] = old.sites[id].clone();
-                    analysis.releases[id] = old.releases[id].clone();
-                    analysis.incidents.extend_from_slice(of_function(&old.incidents, id, |one| one.function));
-                    analysis.suspicions.extend_from_slice(of_function(&old.suspicions, id, |one| one.function));
-                }
-                continue;
+    for (results, made) in done {
+        analysis.analysed += made;
+        for (id, learned) in results {
+            if learned.degraded {
+                let function = program.function(id);
+                let place = format!("{}: {}", program.units[program.unit_of(id)].source, function.name);
+                let what = "too many paths; analysed without telling them apart";
+                analysis.gaps.push(Gap::new(GapKind::Limit, place, what));
             }
-            Done::Kept(analysed) => analysed,
-            Done::Made(analysed) => {
-                analysis.analysed += 1;
-                analysed
-            }
-        };
-        if analysed.degraded {
-            let function = program.function(id);
-            let place = format!("{}: {}", program.units[program.unit_of(id)].source, function.name);
-            let what = "too many paths; analysed without telling them apart";
-            analysis.gaps.push(Gap::new(GapKind::Limit, place, what));
+            analysis.incidents.extend(learned.incidents.iter().cloned());
+            analysis.suspicions.extend(learned.suspicions.iter().cloned());
+            analysis.learned[id] = learned;
         }
-        analysis.incidents.extend(analysed.incidents);
-        analysis.suspicions.extend(analysed.suspicions);
-        analysis.sites[id] = analysed.sites;
-        analysis.releases[id] = analysed.releases;
     }
-    analysis
-        .incidents
-        .sort_by(|a, b| (a.function, a.at, &a.kind, &a.subject).cmp(&(b.function, b.at, &b.kind, &b.subject)));
-    analysis.suspicions.sort_unstable();
-    analysis.gaps.sort_unstable();
-    if let Some(kept) = kept {
-        kept.write();
-    }
-    analysis
-}
-
-/// The entries of one function, in a list that is sorted by function.
-fn of_function<T>(all: &[T], id: FuncId, function: impl Fn(&T) -> FuncId) -> &[T] {
-    let from = all.partition_point(|one| function(one) < id);
-    let len = all[from..].partition_point(|one| function(one) == id);
-    &all[from..from + len]
+    analysis.sort();
+    (analysis, kept)
 }
 
 /// A function of a recursion while it is worked out.
@@ -339,7 +319,7 @@ impl Member {
 }
 
 /// Analyses the functions of one recursion until their summaries no longer change.
-fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> Vec<(FuncId, Analysed)> {
+pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> Vec<(FuncId, Analysed)> {
     let position: FxHashMap<FuncId, usize> = members.iter().enumerate().map(|(at, &id)| (id, at)).collect();
     let mut work: Vec<Member> = members
         .iter()

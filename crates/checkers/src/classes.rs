@@ -1,6 +1,8 @@
 //! FastCheck's classes of allocation sites: what was proved safe, what was
 //! reported, what could not be decided.
 
+use std::sync::Arc;
+
 use caulk_analysis::{Analysis, Incident, IncidentKind, Subject};
 use caulk_base::FxHashSet;
 use caulk_findings::{AllocClass, Findings, SiteCount};
@@ -10,7 +12,7 @@ use caulk_solver::Verdict;
 use crate::verify::Verified;
 
 /// Fills in what the run looked at. `wanted`: the incidents that were verified.
-pub fn count(analysis: &Analysis<'_>, wanted: &[&Incident], verified: &Verified, findings: &mut Findings) {
+pub fn count(analysis: &Analysis<'_>, wanted: &[&Arc<Incident>], verified: &Verified, findings: &mut Findings) {
     let sites_of = |keep: &dyn Fn(Verdict) -> bool| -> FxHashSet<(FuncId, InstId)> {
         let kept = wanted.iter().zip(&verified.verdicts).filter(|(_, verdict)| keep(**verdict));
         kept.filter_map(|(incident, _)| match incident.subject {
@@ -41,9 +43,9 @@ pub fn count(analysis: &Analysis<'_>, wanted: &[&Incident], verified: &Verified,
     .into_iter()
     .map(|class| SiteCount { class, sites: 0, reported: 0 })
     .collect();
-    for (id, sites) in analysis.sites.iter_ids() {
+    for id in analysis.knowledge.program.functions.ids() {
         let in_main = analysis.knowledge.program.function(id).name == "main";
-        for site in sites.iter().filter(|site| site.direct) {
+        for site in analysis.sites(id).iter().filter(|site| site.direct) {
             let is_reported = reported.contains(&(id, site.inst));
             let class = match (site.released, is_reported || held.contains(&(id, site.inst))) {
                 (true, true) => AllocClass::SometimesFreed,

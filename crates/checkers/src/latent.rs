@@ -12,6 +12,8 @@
 //! The same in a caller: `insert(strdup(key), names)` leaks if `names` is null, but it is a variable that the caller
 //! never compares with null. Whoever passes it on like that knows that it is not.
 
+use std::sync::Arc;
+
 use caulk_analysis::{Analysis, Event, Incident, Range, Term, tested};
 use caulk_base::{FxHashMap, FxHashSet, Id};
 use caulk_ir::{
@@ -33,17 +35,25 @@ enum Argument {
 }
 
 impl Callers {
-    /// Looks at every call of the program's own functions.
-    pub fn of(program: &Program) -> Self {
+    /// Looks at every call of the functions whose arguments matter to one of the incidents.
+    pub fn of(program: &Program, incidents: &[&Arc<Incident>]) -> Self {
+        let told = incidents.iter().filter(|incident| !incident.arguments.is_empty());
+        let asked: FxHashSet<FuncId> = told.map(|incident| incident.function).collect();
         let mut calls: FxHashMap<FuncId, FxHashSet<Vec<Argument>>> = FxHashMap::default();
+        if asked.is_empty() {
+            return Self { calls, open: FxHashSet::default() };
+        }
         for id in program.functions.ids() {
             let (unit, function) = (program.unit_of(id), program.function(id));
             for inst in function.insts.iter() {
                 let Op::Call(call) = &inst.op else { continue };
                 let Callee::Symbol(symbol) = call.callee else { continue };
                 let Target::Functions(targets) = program.target(unit, symbol) else { continue };
+                if !targets.iter().any(|target| asked.contains(target)) {
+                    continue;
+                }
                 let arguments: Vec<Argument> = call.args.iter().map(|value| argument(function, *value)).collect();
-                for target in targets {
+                for target in targets.iter().filter(|target| asked.contains(*target)) {
                     calls.entry(*target).or_default().insert(arguments.clone());
                 }
             }
@@ -116,6 +126,10 @@ fn argument(function: &Function, value: ValueId) -> Argument {
 /// Does every way to the incident that was seen need a null pointer that the function passes on without a look?
 pub fn needs_unexpected_null(analysis: &Analysis<'_>, incident: &Incident) -> bool {
     let function = analysis.knowledge.program.function(incident.function);
+    let calls = |path: &Vec<Event>| path.iter().any(|event| matches!(event, Event::Outcome { .. }));
+    if !incident.paths.iter().all(calls) {
+        return false;
+    }
     let expected = tested(function);
     !incident.paths.is_empty()
         && incident.paths.iter().all(|path| {

@@ -6,9 +6,12 @@ mod classes;
 mod graph;
 mod inside;
 mod latent;
+mod memo;
 mod naming;
 mod steps;
 mod verify;
+
+use std::sync::Arc;
 
 use caulk_analysis::{Analysis, Incident, IncidentKind, Limits, Loss, NotHeap, Subject, Use};
 use caulk_base::{FxHashMap, Hasher};
@@ -17,7 +20,9 @@ use caulk_ir::Program;
 use caulk_models::Models;
 use caulk_solver::Verdict;
 
+pub use crate::memo::Memo;
 use crate::naming::Names;
+use crate::verify::Verified;
 
 /// What to look for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,36 +40,72 @@ pub fn check(program: &Program, models: &Models, options: &Options) -> Findings 
 
 /// The findings of an analysis that is already done.
 pub fn findings_of(analysis: &Analysis<'_>, options: &Options) -> Findings {
+    findings_with(analysis, options, &mut Memo::default())
+}
+
+/// The same, where others that are much alike were looked at before, or will be.
+pub fn findings_with(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo) -> Findings {
     let program = analysis.knowledge.program;
-    let callers = latent::Callers::of(program);
-    let wanted: Vec<&Incident> = analysis
-        .incidents
-        .iter()
-        .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
-        .filter(|incident| !callers.rule_out(incident) && !latent::needs_unexpected_null(analysis, incident))
-        .filter(|incident| !choice::asks_again(program, incident))
-        .filter(|incident| !choice::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident))
-        .collect();
-    let verified = verify::verify(&wanted);
-    let inside = inside::Inside::new(analysis, options.limits);
-    let mut all: Vec<Finding> = Vec::new();
-    for (incident, verdict) in wanted.iter().zip(&verified.verdicts) {
-        match verdict {
-            Verdict::Infeasible => {}
-            Verdict::Feasible => all.push(finding(analysis, incident, &inside)),
-            Verdict::Undecided => all.push(undecided(finding(analysis, incident, &inside))),
-        }
-    }
-    // A function of a header is analysed with every unit that includes it.
-    all.sort_by(|a, b| order(a).cmp(&order(b)));
-    all.dedup_by(|a, b| order(a) == order(b));
-    fingerprint(&mut all);
+    memo.turn();
+    let wanted = wanted(analysis, options);
+    let (all, verified) = list(analysis, options, &wanted, memo);
     let mut findings = Findings { findings: all, ..Findings::default() };
     findings.gaps.extend(analysis.gaps.iter().cloned());
     findings.summary.units = program.units.len() as u64;
     findings.summary.functions = program.functions.len() as u64;
     classes::count(analysis, &wanted, &verified, &mut findings);
     findings
+}
+
+/// Nothing but the list of them.
+pub fn list_with(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo) -> Vec<Finding> {
+    memo.turn();
+    list_beside(analysis, options, memo)
+}
+
+/// Those of an analysis that is not one of a whole program: it does not count among those that are remembered.
+pub fn list_beside(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo) -> Vec<Finding> {
+    list(analysis, options, &wanted(analysis, options), memo).0
+}
+
+fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Incident>> {
+    let considered: Vec<&Arc<Incident>> = analysis
+        .incidents
+        .iter()
+        .filter(|incident| incident.kind != IncidentKind::LeakAtExit || options.at_exit)
+        .collect();
+    let callers = latent::Callers::of(analysis.knowledge.program, &considered);
+    let reported = |incident: &&Arc<Incident>| {
+        !callers.rule_out(incident)
+            && !latent::needs_unexpected_null(analysis, incident)
+            && !choice::asks_again(analysis.knowledge.program, incident)
+            && !choice::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident)
+    };
+    considered.into_iter().filter(reported).collect()
+}
+
+fn list(
+    analysis: &Analysis<'_>,
+    options: &Options,
+    wanted: &[&Arc<Incident>],
+    memo: &mut Memo,
+) -> (Vec<Finding>, Verified) {
+    let verified = verify::verify(wanted, memo);
+    let inside = inside::Inside::new(analysis, options.limits);
+    let mut all: Vec<Finding> = Vec::new();
+    for (incident, verdict) in wanted.iter().zip(&verified.verdicts) {
+        let mut tell = || memo.finding(analysis, incident, || finding(analysis, incident, &inside));
+        match verdict {
+            Verdict::Infeasible => {}
+            Verdict::Feasible => all.push(tell()),
+            Verdict::Undecided => all.push(undecided(tell())),
+        }
+    }
+    // A function of a header is analysed with every unit that includes it.
+    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    all.dedup_by(|a, b| order(a) == order(b));
+    fingerprint(&mut all);
+    (all, verified)
 }
 
 /// The solver could not tell whether the path is possible.

@@ -17,10 +17,14 @@
 //! - Addresses are variables: that two objects lie apart is not known here.
 //! - Sums and products are those of 64 bits, also where the program wraps at 32.
 
+use std::sync::Arc;
+
 use caulk_analysis::{Condition, Incident, Term as From};
 use caulk_ir::{BinOp as FromBin, CastOp as FromCast, CmpOp as FromCmp};
 use caulk_solver::{BinOp, Budget, CmpOp, Solver, Statistics, TermId, Terms, Verdict};
 use rayon::prelude::*;
+
+use crate::memo::Memo;
 
 const BITS: u32 = 64;
 
@@ -30,19 +34,29 @@ pub struct Verified {
     pub statistics: Statistics,
 }
 
-/// Asks about every incident. They must be sorted by function.
-pub fn verify(incidents: &[&Incident]) -> Verified {
-    let groups: Vec<&[&Incident]> = incidents.chunk_by(|a, b| a.function == b.function).collect();
+/// Asks about every incident of which the memo knows nothing. They must be sorted by function.
+pub fn verify(incidents: &[&Arc<Incident>], memo: &mut Memo) -> Verified {
+    let groups: Vec<&[&Arc<Incident>]> = incidents.chunk_by(|a, b| a.function == b.function).collect();
+    let known: Vec<Option<(Vec<Verdict>, Statistics)>> =
+        groups.iter().map(|group| memo.verdicts(group).cloned()).collect();
     let answers: Vec<(Vec<Verdict>, Statistics)> = groups
         .par_iter()
-        .map(|group| {
+        .zip(&known)
+        .map(|(group, known)| {
+            if let Some(known) = known {
+                return known.clone();
+            }
             let mut solver = Solver::new(Budget::default());
             let verdicts = group.iter().map(|incident| verdict(&mut solver, &incident.condition)).collect();
             (verdicts, solver.statistics())
         })
         .collect();
     let mut verified = Verified { verdicts: Vec::with_capacity(incidents.len()), statistics: Statistics::default() };
-    for (verdicts, statistics) in answers {
+    for ((group, known), answer) in groups.iter().zip(&known).zip(answers) {
+        if known.is_none() {
+            memo.judge(group, answer.clone());
+        }
+        let (verdicts, statistics) = answer;
         verified.verdicts.extend(verdicts);
         verified.statistics += statistics;
     }

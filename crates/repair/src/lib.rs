@@ -21,6 +21,7 @@
 
 mod change;
 mod configurations;
+mod notes;
 mod origin;
 mod proof;
 mod refuse;
@@ -34,6 +35,7 @@ mod weigh;
 mod workshop;
 
 pub use change::Change;
+pub use notes::Notes;
 pub use session::{Accept, Done, Repaired, repair};
 pub use survey::{Spot, Survey};
 pub use workshop::{Rebuilt, Workshop};

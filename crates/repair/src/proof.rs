@@ -45,6 +45,19 @@ pub fn prove(
     Ok(why)
 }
 
+/// What a look at the changed function alone says against a candidate. The proof would say so, too.
+pub fn first_look(
+    before: &Survey,
+    seen: &Rebuilt,
+    finding: &Finding,
+    change: &Change,
+    expect: Expect,
+) -> Result<(), String> {
+    warnings(seen)?;
+    appeared(before, &seen.survey)?;
+    releases(before, &seen.survey, change, expect, finding).map(|_| ())
+}
+
 /// Shows that a release is not needed: the variable `probe`, which leaks wherever it is, is not found.
 pub fn useless(before: &Survey, probed: &Survey, finding: &Finding, probe: &str) -> Result<String, String> {
     if probed.findings.iter().any(|found| found.object.contains(probe)) {

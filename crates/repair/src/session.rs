@@ -209,7 +209,9 @@ impl Session<'_> {
         for scales in Scales::of(candidates) {
             let weighed = self.text_of(&first.file).and_then(|before| {
                 let change = Change::new(first.file.clone(), before, &scales.edits)?;
-                Ok((self.workshop.rebuild(&self.with(&change))?, change))
+                let patched = self.with(&change);
+                let seen = self.workshop.look(&self.patched, &patched)?;
+                Ok((seen.map_or_else(|| self.workshop.rebuild(&patched), Ok)?, change))
             });
             let Ok((rebuilt, change)) = weighed else { continue };
             for (at, doubt) in scales.read(&rebuilt.survey, &change.after) {
@@ -249,6 +251,12 @@ impl Session<'_> {
             return Err(known.clone());
         }
         let patched = self.with(&change);
+        if let Some(seen) = self.workshop.look(&self.patched, &patched)?
+            && let Err(why) = proof::first_look(&self.survey, &seen, finding, &change, candidate.expect)
+        {
+            self.failed.borrow_mut().insert(key, why.clone());
+            return Err(why);
+        }
         let rebuilt = self.workshop.rebuild(&patched)?;
         let proved = proof::prove(&self.survey, &rebuilt, finding, &change, candidate.expect);
         // That the error would remain is said of one finding, everything else of the program.

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Summary, Term, TermId};
 use caulk_base::Id;
 use caulk_findings::Finding;
-use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, UnitId, ValueKind};
+use caulk_ir::FuncId;
 use caulk_models::{Effect, FunctionModel, Place};
+
+use crate::notes::{Noted, Notes};
 
 /// The effect of a function that releases what lies somewhere in its inputs.
 pub const DRAINS: &str = "releases parts of its inputs";
@@ -52,42 +54,14 @@ pub struct Survey {
 }
 
 impl Survey {
-    pub fn of(analysis: &Analysis<'_>, findings: Vec<Finding>) -> Self {
+    /// `notes`: what was noted of programs that are much alike.
+    pub fn of(analysis: &Analysis<'_>, findings: Vec<Finding>, notes: &mut Notes) -> Self {
         let mut survey = Survey { findings, ..Survey::default() };
         let program = analysis.knowledge.program;
         for id in program.functions.ids() {
-            let function = program.function(id);
-            let key = (program.units[program.unit_of(id)].source.clone(), function.name.clone());
-            for fact in &analysis.releases[id] {
-                survey.releases.entry(spot(analysis, id, fact.inst)).or_default().extend(fact.doubts.iter().copied());
-            }
-            let Some(summary) = analysis.knowledge.summary(id) else { continue };
-            if summary.degraded {
-                survey.degraded.insert(key.clone());
-            }
-            survey.null_takers.extend(
-                (0..function.param_count as usize)
-                    .filter(|at| takes_null(&summary, *at))
-                    .map(|at| (function.name.clone(), at)),
-            );
-            if function.param_count > 0 && !summary.outcomes.is_empty() && !takes_null(&summary, 0) {
-                survey.needy.insert(function.name.clone());
-            }
-            for at in 0..function.param_count as usize {
-                let ways = taken(&summary, at);
-                if ways.iter().any(|way| way.1) {
-                    survey.takers.entry((function.name.clone(), at)).or_default().extend(ways);
-                }
-            }
-            if summary.drained && !always_releases_first(&summary) {
-                survey.draining.entry(function.name.clone()).or_default().extend(touched(&summary));
-            }
-            if releases_first(&summary) {
-                survey.destructors.insert(function.name.clone());
-            }
-            survey.effects.entry(key).or_default().extend(effects(&summary));
+            survey.add(&program.function(id).name, &notes.of(analysis, id));
         }
-        survey.addressed = addressed(program);
+        survey.addressed = notes.addressed(program);
         for name in program.externs.iter() {
             if analysis.knowledge.models.get(name).is_some_and(needs_first) {
                 survey.needy.insert(name.clone());
@@ -102,6 +76,39 @@ impl Survey {
             *survey.suspicions.entry(key).or_default() += 1;
         }
         survey
+    }
+
+    /// Nothing but what is said of one function, and the findings in it.
+    pub fn of_one(analysis: &Analysis<'_>, id: FuncId, findings: Vec<Finding>, notes: &mut Notes) -> Self {
+        let mut survey = Survey { findings, ..Survey::default() };
+        survey.add(&analysis.knowledge.program.function(id).name, &notes.of(analysis, id));
+        survey
+    }
+
+    fn add(&mut self, name: &str, noted: &Noted) {
+        for (spot, doubts) in &noted.releases {
+            self.releases.entry(spot.clone()).or_default().extend(doubts.iter().copied());
+        }
+        if noted.degraded {
+            self.degraded.insert((noted.file.clone(), name.to_owned()));
+        }
+        self.null_takers.extend(noted.null_taking.iter().map(|at| (name.to_owned(), *at)));
+        if noted.needs_first {
+            self.needy.insert(name.to_owned());
+        }
+        for (at, ways) in &noted.takes {
+            self.takers.entry((name.to_owned(), *at)).or_default().extend(ways.iter().copied());
+        }
+        if let Some(ways) = &noted.drains {
+            self.draining.entry(name.to_owned()).or_default().extend(ways.iter().cloned());
+        }
+        if noted.releases_first {
+            self.destructors.insert(name.to_owned());
+        }
+        if let Some(effects) = &noted.effects {
+            let key = (noted.file.clone(), name.to_owned());
+            self.effects.entry(key).or_default().extend(effects.iter().cloned());
+        }
     }
 
     /// Whether the program is a whole one.
@@ -124,43 +131,8 @@ fn needs_first(model: &FunctionModel) -> bool {
     model.needs.contains(&0) || model.effects.iter().any(first)
 }
 
-fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
-    let program = analysis.knowledge.program;
-    let unit = &program.units[program.unit_of(id)];
-    let function = program.function(id);
-    let loc = unit.locs[function.insts[inst].loc];
-    let file = loc.file.map(|file| unit.files[file].clone()).unwrap_or_default();
-    Spot { file, line: loc.line, column: loc.column, function: function.name.clone() }
-}
-
-/// Names of the functions whose address goes anywhere.
-fn addressed(program: &Program) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    let mut add = |unit: UnitId, symbol: SymbolId| {
-        if let Target::Functions(functions) = program.target(unit, symbol) {
-            all.extend(functions.iter().map(|id| program.function(*id).name.clone()));
-        }
-    };
-    for global in program.globals.ids() {
-        let (unit, _) = program.globals[global];
-        for init in &program.global(global).init {
-            if let InitValue::Address(symbol, _) = init.value {
-                add(unit, symbol);
-            }
-        }
-    }
-    for id in program.functions.ids() {
-        for value in program.function(id).values.iter() {
-            if let ValueKind::Address(symbol, _) = value.kind {
-                add(program.unit_of(id), symbol);
-            }
-        }
-    }
-    all
-}
-
 /// What a caller could be hurt by.
-fn effects(summary: &Summary) -> BTreeSet<String> {
+pub fn effects(summary: &Summary) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for outcome in &summary.outcomes {
         for (obj, known) in &outcome.objs {
@@ -221,7 +193,7 @@ fn left_over(summary: &Summary) -> BTreeSet<String> {
 }
 
 /// Some way through does not need the parameter to be a pointer to something.
-fn takes_null(summary: &Summary, parameter: usize) -> bool {
+pub fn takes_null(summary: &Summary, parameter: usize) -> bool {
     summary.outcomes.iter().any(|outcome| {
         let excluded = |(term, low, high, holes): &(TermId, i64, i64, Vec<i64>)| {
             summary.terms[term.index()] == Term::Param(parameter as u32)
@@ -232,7 +204,7 @@ fn takes_null(summary: &Summary, parameter: usize) -> bool {
 }
 
 /// Whether each way through releases or stores what a parameter points to, by its result.
-fn taken(summary: &Summary, parameter: usize) -> Vec<Way<bool>> {
+pub fn taken(summary: &Summary, parameter: usize) -> Vec<Way<bool>> {
     let is_it = |term: TermId| summary.terms[term.index()] == Term::Param(parameter as u32);
     let points = |obj: ObjId| matches!(summary.objects[obj.index()], Object::Deref(base) if is_it(base));
     let of = |outcome: &caulk_analysis::Outcome| {
@@ -254,7 +226,7 @@ fn number(summary: &Summary, outcome: &caulk_analysis::Outcome) -> Option<i64> {
 }
 
 /// Parameters that a way through changes, passes on or stores, by its result: they may lie in what it drains.
-fn touched(summary: &Summary) -> Vec<Way<BTreeSet<usize>>> {
+pub fn touched(summary: &Summary) -> Vec<Way<BTreeSet<usize>>> {
     let parameter = |term: TermId| match summary.terms[term.index()] {
         Term::Param(at) => Some(at as usize),
         _ => None,
@@ -287,7 +259,7 @@ fn is_first(summary: &Summary, obj: ObjId) -> bool {
 }
 
 /// Every way through releases what the first parameter points to, if it is not null.
-fn always_releases_first(summary: &Summary) -> bool {
+pub fn always_releases_first(summary: &Summary) -> bool {
     summary.outcomes.iter().all(|outcome| {
         let null = |(term, low, high, _): &(TermId, i64, i64, Vec<i64>)| {
             summary.terms[term.index()] == Term::Param(0) && *low == 0 && *high == 0
@@ -298,7 +270,7 @@ fn always_releases_first(summary: &Summary) -> bool {
 }
 
 /// Some way through releases what the first parameter points to.
-fn releases_first(summary: &Summary) -> bool {
+pub fn releases_first(summary: &Summary) -> bool {
     let is_first = |obj: &ObjId| is_first(summary, *obj);
     !summary.degraded
         && summary

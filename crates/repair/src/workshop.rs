@@ -28,6 +28,13 @@ pub trait Workshop {
         None
     }
 
+    /// What a look at nothing but the changed function tells of the program with these files replaced, beside the one
+    /// with those of `before`: warnings, and of that function the findings and releases. It may only be used to refuse;
+    /// nothing, if it cannot be told like that.
+    fn look(&self, _before: &[(PathBuf, Vec<u8>)], _patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
+        Ok(None)
+    }
+
     /// The program with these files replaced, or why there is none.
     fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String>;
 }

@@ -11,10 +11,12 @@
 //! - Moving code up or down changes no hash here; positions are looked up in the unit when a finding is made.
 //! - Two functions, or two globals, of one program never share an identity.
 
+use std::sync::{Arc, OnceLock};
+
 use caulk_base::{ContentHash, FxHashMap, Hasher, Id, IdVec};
 use caulk_ir::{
-    Callee, ExternId, FuncId, Function, GlobalId, InitValue, Op, Program, SymbolId, SymbolKind, Target, Unit, UnitId,
-    ValueKind,
+    Callee, ExternId, FuncId, Function, GlobalId, GlobalRef, InitValue, LocalFuncId, Op, Program, SymbolId, SymbolKind,
+    Target, Unit, UnitId, ValueKind,
 };
 use serde::Serialize;
 
@@ -32,7 +34,7 @@ pub struct Identities {
     pub functions: IdVec<FuncId, ContentHash>,
     pub globals: IdVec<GlobalId, ContentHash>,
     pub externs: IdVec<ExternId, ContentHash>,
-    meanings: FxHashMap<ContentHash, Meaning>,
+    meanings: OnceLock<FxHashMap<ContentHash, Meaning>>,
 }
 
 impl Identities {
@@ -50,30 +52,47 @@ impl Identities {
             .collect();
         let (mut functions, mut globals) = (Vec::new(), Vec::new());
         for (id, unit) in program.units.iter_ids() {
-            let own = units[id];
-            let named = |kind: &str, name: &str| Hasher::new().raw(&own.0).field(kind).field(name).finish();
-            functions.extend(unit.functions.iter().map(|function| named("function", &function.name)));
-            let unnamed = unnamed_globals(unit);
-            globals.extend(unit.globals.iter().enumerate().map(|(at, global)| match &unnamed[at] {
-                Some(place) => named("unnamed", place),
-                None => named("global", &unit.symbols[global.symbol].name),
-            }));
+            let (of_functions, of_globals) = of_unit(unit, units[id]);
+            functions.extend(of_functions);
+            globals.extend(of_globals);
         }
-        let mut all = Identities {
+        Identities {
             functions: IdVec::from(functions),
             globals: IdVec::from(globals),
             externs: program.externs.iter().map(|name| Hasher::new().field("extern").field(name).finish()).collect(),
-            meanings: FxHashMap::default(),
+            meanings: OnceLock::new(),
             units,
+        }
+    }
+
+    /// Are these the identities of another program, too? `old` is the one they were made for.
+    pub fn fit(&self, old: &Program, program: &Program) -> bool {
+        let numbered = old.units.len() == program.units.len()
+            && old.functions.as_slice() == program.functions.as_slice()
+            && old.globals.as_slice() == program.globals.as_slice()
+            && old.externs.as_slice() == program.externs.as_slice();
+        let same = |id: UnitId| {
+            let (was, unit) = (&old.units[id], &program.units[id]);
+            let (functions, globals) = match Arc::ptr_eq(was, unit) || was.source != unit.source {
+                true => return was.source == unit.source,
+                false => of_unit(unit, self.units[id]),
+            };
+            let from = program.function_id(id, LocalFuncId(0)).index();
+            let globals_from = program.global_id(id, GlobalRef(0)).index();
+            self.functions.as_slice()[from..from + functions.len()] == functions
+                && self.globals.as_slice()[globals_from..globals_from + globals.len()] == globals
         };
-        all.meanings.extend(all.functions.iter_ids().map(|(id, hash)| (*hash, Meaning::Function(id))));
-        all.meanings.extend(all.globals.iter_ids().map(|(id, hash)| (*hash, Meaning::Global(id))));
-        all.meanings.extend(all.externs.iter_ids().map(|(id, hash)| (*hash, Meaning::Extern(id))));
-        all
+        numbered && program.units.ids().all(same)
     }
 
     pub fn meaning(&self, identity: ContentHash) -> Option<Meaning> {
-        self.meanings.get(&identity).copied()
+        let meanings = self.meanings.get_or_init(|| {
+            let functions = self.functions.iter_ids().map(|(id, hash)| (*hash, Meaning::Function(id)));
+            let globals = self.globals.iter_ids().map(|(id, hash)| (*hash, Meaning::Global(id)));
+            let externs = self.externs.iter_ids().map(|(id, hash)| (*hash, Meaning::Extern(id)));
+            functions.chain(globals).chain(externs).collect()
+        });
+        meanings.get(&identity).copied()
     }
 
     fn target(&self, target: &Target, out: &mut Hasher) {
@@ -162,6 +181,18 @@ impl Identities {
         }
         out.finish()
     }
+}
+
+/// The identities of a unit's functions and globals.
+fn of_unit(unit: &Unit, own: ContentHash) -> (Vec<ContentHash>, Vec<ContentHash>) {
+    let named = |kind: &str, name: &str| Hasher::new().raw(&own.0).field(kind).field(name).finish();
+    let functions = unit.functions.iter().map(|function| named("function", &function.name));
+    let unnamed = unnamed_globals(unit);
+    let globals = unit.globals.iter().enumerate().map(|(at, global)| match &unnamed[at] {
+        Some(place) => named("unnamed", place),
+        None => named("global", &unit.symbols[global.symbol].name),
+    });
+    (functions.collect(), globals.collect())
 }
 
 /// What a position says that does not change when the function moves.

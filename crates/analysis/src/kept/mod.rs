@@ -15,19 +15,24 @@
 
 mod identity;
 mod record;
+mod shelf;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use caulk_base::{ContentHash, FxHashMap, Hasher, IdVec, Store};
-use caulk_ir::{FuncId, Program, UnitId};
+use caulk_ir::{FuncId, GlobalId, Program, UnitId};
 use caulk_models::Models;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use self::identity::Identities;
+pub use self::identity::Identities;
 use self::record::Record;
+pub use self::shelf::Shelf;
+use self::shelf::{Last, Member, Version};
 use crate::asked::Question;
 use crate::engine::{Analysed, Limits};
+use crate::glance::Basis;
+use crate::learned::Learned;
 use crate::whole::Knowledge;
 
 const AREA: &str = "summaries";
@@ -67,9 +72,14 @@ impl<'de> Deserialize<'de> for Bytes {
 /// What earlier runs left, and what this one will leave.
 pub struct Kept<'a> {
     store: &'a Store,
+    shelf: Option<&'a Shelf>,
+    /// Nothing of the store is needed: what it had is on the shelf.
+    on_shelf: bool,
     base: ContentHash,
-    ids: Identities,
+    ids: Arc<Identities>,
     contents: IdVec<FuncId, ContentHash>,
+    /// Of the initial contents of globals that were asked for.
+    initials: IdVec<GlobalId, OnceLock<ContentHash>>,
     hashes: IdVec<FuncId, OnceLock<ContentHash>>,
     found: IdVec<UnitId, FxHashMap<ContentHash, Bytes>>,
     used: IdVec<UnitId, Mutex<Used>>,
@@ -84,23 +94,53 @@ struct Used {
 }
 
 impl<'a> Kept<'a> {
-    pub fn open(store: &'a Store, program: &Program, models: &Models, limits: Limits) -> Self {
-        let base = base(models, limits);
-        let ids = Identities::of(program);
+    /// With a shelf, what it has comes first, and what is found out goes there, too; the store is for its first program.
+    pub fn open(
+        store: &'a Store,
+        shelf: Option<&'a Shelf>,
+        program: &Program,
+        models: &Models,
+        limits: Limits,
+    ) -> Self {
+        let last = shelf.and_then(Shelf::last);
+        let ids = match &last {
+            Some(last) if last.ids.fit(&last.program, program) => Arc::clone(&last.ids),
+            _ => Arc::new(Identities::of(program)),
+        };
         let functions: Vec<FuncId> = program.functions.ids().collect();
         let units: Vec<UnitId> = program.units.ids().collect();
-        let found: Vec<_> = units
-            .par_iter()
-            .map(|&unit| {
-                let pack: Pack = store.read(AREA, pack_key(base, &ids, unit), ENDING).unwrap_or_default();
-                pack.0.into_iter().collect()
-            })
-            .collect();
-        let contents: Vec<ContentHash> = functions.par_iter().map(|&id| ids.content(program, id)).collect();
+        let on_shelf = last.is_some();
+        let base = if on_shelf { ContentHash::default() } else { base(models, limits) };
+        let found: Vec<_> = match on_shelf {
+            true => units.iter().map(|_| FxHashMap::default()).collect(),
+            false => units
+                .par_iter()
+                .map(|&unit| {
+                    let pack: Pack = store.read(AREA, pack_key(base, &ids, unit), ENDING).unwrap_or_default();
+                    pack.0.into_iter().collect()
+                })
+                .collect(),
+        };
+        let same: IdVec<UnitId, bool> =
+            units.iter().map(|&unit| last.as_ref().is_some_and(|last| last.has_unit(&ids, program, unit))).collect();
+        let same = |unit: UnitId| last.as_ref().filter(|_| same[unit]);
+        let content = |&id: &FuncId| match same(program.unit_of(id)) {
+            Some(last) => last.contents[id],
+            None => ids.content(program, id),
+        };
+        let contents: Vec<ContentHash> = functions.par_iter().map(content).collect();
+        let initial = |(id, &(unit, _)): (GlobalId, &(UnitId, _))| match same(unit) {
+            Some(last) => last.initials[id].clone(),
+            None => OnceLock::new(),
+        };
+        let initials = program.globals.iter_ids().map(initial).collect();
         Self {
             store,
+            shelf,
+            on_shelf,
             base,
             contents: IdVec::from(contents),
+            initials,
             hashes: functions.iter().map(|_| OnceLock::new()).collect(),
             found: IdVec::from(found),
             used: units.iter().map(|_| Mutex::default()).collect(),
@@ -108,42 +148,127 @@ impl<'a> Kept<'a> {
         }
     }
 
+    /// For one function of a program that is otherwise the basis.
+    pub fn beside(store: &'a Store, shelf: &'a Shelf, basis: &Basis, (id, content): (FuncId, ContentHash)) -> Self {
+        let mut contents = basis.contents.clone();
+        contents[id] = content;
+        let known = |(other, hash): (FuncId, &ContentHash)| match other == id {
+            true => OnceLock::new(),
+            false => OnceLock::from(*hash),
+        };
+        Self {
+            store,
+            shelf: Some(shelf),
+            on_shelf: true,
+            base: ContentHash::default(),
+            ids: Arc::clone(&basis.ids),
+            contents,
+            initials: basis.program.globals.iter().map(|_| OnceLock::new()).collect(),
+            hashes: basis.hashes.iter_ids().map(known).collect(),
+            found: basis.program.units.iter().map(|_| FxHashMap::default()).collect(),
+            used: basis.program.units.iter().map(|_| Mutex::default()).collect(),
+        }
+    }
+
     /// What an earlier run found out about these functions, if it still holds.
-    pub fn find(&self, knowledge: &Knowledge<'_>, members: &[FuncId]) -> Option<Vec<(FuncId, Analysed)>> {
+    pub fn find(&self, knowledge: &Knowledge<'_>, members: &[FuncId]) -> Option<Vec<(FuncId, Arc<Learned>)>> {
         let unit = knowledge.program.unit_of(*members.first()?);
         let key = self.key(members);
+        let answer = |by: FuncId, question: Question| self.answer(knowledge, by, question);
+        if let Some(shelf) = self.shelf {
+            let same = |version: &Version| {
+                let told = |(&id, member): (&FuncId, &Member)| {
+                    member.asked.iter().all(|(question, answered)| answer(id, *question) == *answered)
+                };
+                version.members.len() == members.len() && members.iter().zip(&version.members).all(told)
+            };
+            if let Some(version) = shelf.find(&self.ids, key, same) {
+                let taken = members.iter().zip(&version.members).map(|(&id, member)| {
+                    let _ = self.hashes[id].set(member.hash);
+                    (id, Arc::clone(&member.learned))
+                });
+                return Some(taken.collect());
+            }
+        }
         let bytes = self.found[unit].get(&key)?;
         let record: Record = postcard::from_bytes(&bytes.0).ok()?;
-        let revived = record.revive(&self.ids, members, |by, question| self.answer(knowledge, by, question))?;
+        let revived = record.revive(&self.ids, members, answer)?;
         self.use_record(unit, key, bytes.clone(), false);
         let mut results = Vec::with_capacity(revived.len());
         for (id, analysed, hash) in revived {
             let _ = self.hashes[id].set(hash);
             results.push((id, analysed));
         }
-        Some(results)
+        Some(self.shelve(knowledge, key, results))
     }
 
     /// Keeps what was found out about these functions, all of one recursion.
-    pub fn keep(&self, knowledge: &Knowledge<'_>, members: &[(FuncId, Analysed)]) {
-        let Some((first, _)) = members.first() else { return };
-        for (id, analysed) in members {
+    pub fn keep(&self, knowledge: &Knowledge<'_>, members: Vec<(FuncId, Analysed)>) -> Vec<(FuncId, Arc<Learned>)> {
+        for (id, analysed) in &members {
             let hash = record::hash(knowledge.program, &self.ids, *id, &analysed.summary);
             let _ = self.hashes[*id].set(hash);
         }
-        if members.iter().any(|(_, analysed)| analysed.asked.is_none()) {
-            return;
-        }
         let ids: Vec<FuncId> = members.iter().map(|(id, _)| *id).collect();
-        let hash = |id: FuncId| self.hash(id);
-        let record = Record::of(&self.ids, members, hash, |by, question| self.answer(knowledge, by, question));
-        if let Ok(bytes) = postcard::to_extend(&record, Vec::new()) {
-            self.use_record(knowledge.program.unit_of(*first), self.key(&ids), Bytes(bytes), true);
+        let key = self.key(&ids);
+        if let Some(&first) = ids.first()
+            && !self.on_shelf
+            && members.iter().all(|(_, analysed)| analysed.asked.is_some())
+        {
+            let hash = |id: FuncId| self.hash(id);
+            let record = Record::of(&self.ids, &members, hash, |by, question| self.answer(knowledge, by, question));
+            if let Ok(bytes) = postcard::to_extend(&record, Vec::new()) {
+                self.use_record(knowledge.program.unit_of(first), key, Bytes(bytes), true);
+            }
+        }
+        self.shelve(knowledge, key, members)
+    }
+
+    /// Puts what is known of a recursion where it can be shared.
+    fn shelve(
+        &self,
+        knowledge: &Knowledge<'_>,
+        key: ContentHash,
+        members: Vec<(FuncId, Analysed)>,
+    ) -> Vec<(FuncId, Arc<Learned>)> {
+        let answered = |id: FuncId, analysed: &Analysed| {
+            let asked = record::of_others(analysed, &members);
+            analysed.asked.as_ref()?;
+            Some(asked.map(|question| (question, self.answer(knowledge, id, question))).collect())
+        };
+        let shelf = self.shelf.filter(|_| !members.is_empty());
+        let asked: Option<Vec<record::Answered>> =
+            shelf.and_then(|_| members.iter().map(|(id, analysed)| answered(*id, analysed)).collect());
+        let learned: Vec<(FuncId, Arc<Learned>)> =
+            members.into_iter().map(|(id, analysed)| (id, Arc::new(Learned::from(analysed)))).collect();
+        if let (Some(shelf), Some(asked)) = (shelf, asked) {
+            let member = |((id, learned), asked): (&(FuncId, Arc<Learned>), record::Answered)| Member {
+                asked,
+                learned: Arc::clone(learned),
+                hash: self.hash(*id),
+            };
+            shelf.put(key, Version::new(&self.ids, learned.iter().zip(asked).map(member).collect()));
+        }
+        learned
+    }
+
+    /// Ends the run. `program` is the one that was analysed, for the shelf.
+    pub fn close(mut self, program: Option<&Arc<Program>>) {
+        if let (Some(shelf), Some(program)) = (self.shelf, program) {
+            shelf.turn(Last {
+                program: Arc::clone(program),
+                ids: Arc::clone(&self.ids),
+                contents: std::mem::take(&mut self.contents),
+                hashes: program.functions.ids().map(|id| self.hash(id)).collect(),
+                initials: std::mem::take(&mut self.initials),
+            });
+        }
+        if !self.on_shelf {
+            self.write();
         }
     }
 
     /// Writes what has changed.
-    pub fn write(self) {
+    fn write(self) {
         let units: Vec<(UnitId, Used)> = self
             .used
             .into_vec()
@@ -184,7 +309,7 @@ impl<'a> Kept<'a> {
         match question {
             Question::Summary(id) => self.hash(id),
             Question::Constant(id) => yes_or_no(knowledge.is_constant(id)),
-            Question::Initial(id) => self.ids.initial(knowledge.program, id),
+            Question::Initial(id) => *self.initials[id].get_or_init(|| self.ids.initial(knowledge.program, id)),
             Question::Never(id) => yes_or_no(knowledge.never[id]),
             Question::Earlier(id) => yes_or_no(knowledge.is_earlier(id, by)),
             Question::Variadic(id) => yes_or_no(knowledge.keeps_variadic(id)),

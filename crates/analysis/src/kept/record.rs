@@ -2,6 +2,8 @@
 //!
 //! Inside, ids of functions, globals and externs are positions in the record's own list of identities.
 
+use std::sync::Arc;
+
 use caulk_base::{ContentHash, FxHashMap, Hasher, Id};
 use caulk_ir::{ExternId, FuncId, GlobalId, InstId, Program};
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,7 @@ use super::identity::{Identities, Meaning};
 use crate::asked::Question;
 use crate::engine::Analysed;
 use crate::incident::{Incident, ReleaseFact, Suspicion};
+use crate::learned::Learned;
 use crate::object::Object;
 use crate::summary::{SiteFact, Summary};
 use crate::term::Term;
@@ -119,6 +122,66 @@ impl Replace for Meanings {
     }
 }
 
+/// Puts the ids of one program for those of another.
+struct Renumber<'a> {
+    old: &'a Identities,
+    new: &'a Identities,
+}
+
+impl Replace for Renumber<'_> {
+    fn function(&mut self, id: &mut FuncId) -> bool {
+        let Some(Meaning::Function(found)) = self.new.meaning(self.old.functions[*id]) else { return false };
+        *id = found;
+        true
+    }
+    fn global(&mut self, id: &mut GlobalId) -> bool {
+        let Some(Meaning::Global(found)) = self.new.meaning(self.old.globals[*id]) else { return false };
+        *id = found;
+        true
+    }
+    fn external(&mut self, id: &mut ExternId) -> bool {
+        let Some(Meaning::Extern(found)) = self.new.meaning(self.old.externs[*id]) else { return false };
+        *id = found;
+        true
+    }
+}
+
+/// Questions with the answers they got.
+pub type Answered = Vec<(Question, ContentHash)>;
+
+/// What was learned in one program, in the ids of another; nothing if something is not there.
+pub fn renumbered(
+    old: &Identities,
+    new: &Identities,
+    learned: &Learned,
+    asked: &[(Question, ContentHash)],
+) -> Option<(Learned, Answered)> {
+    let mut by = Renumber { old, new };
+    let mut asked = asked.to_vec();
+    let mut whole = asked.iter_mut().all(|(question, _)| match question {
+        Question::Summary(id) | Question::Never(id) | Question::Earlier(id) | Question::Variadic(id) => by.function(id),
+        Question::Constant(id) | Question::Initial(id) | Question::Passing(id) => by.global(id),
+        Question::Null(_) | Question::Indirect(_) => true,
+    });
+    let mut summary = (*learned.summary).clone();
+    whole &= replace_summary(&mut summary, &mut by);
+    let mut incidents: Vec<Incident> = learned.incidents.iter().map(|incident| (**incident).clone()).collect();
+    for incident in &mut incidents {
+        whole &= by.function(&mut incident.function) && replace_terms(&mut incident.condition.terms, &mut by);
+    }
+    let mut suspicions = learned.suspicions.clone();
+    whole &= suspicions.iter_mut().all(|suspicion| by.function(&mut suspicion.function));
+    let learned = Learned {
+        summary: Arc::new(summary),
+        incidents: incidents.into_iter().map(Arc::new).collect(),
+        sites: learned.sites.clone(),
+        releases: learned.releases.clone(),
+        suspicions,
+        degraded: learned.degraded,
+    };
+    whole.then_some((learned, asked))
+}
+
 // Without a wildcard: whoever adds a term or an object with an id in it must come by here.
 fn replace_terms(terms: &mut [Term], by: &mut impl Replace) -> bool {
     terms.iter_mut().all(|term| match term {
@@ -185,6 +248,13 @@ pub fn hash(program: &Program, ids: &Identities, id: FuncId, summary: &Summary) 
     out.finish()
 }
 
+/// The questions of one of the members that are not about another one.
+pub fn of_others(analysed: &Analysed, members: &[(FuncId, Analysed)]) -> impl Iterator<Item = Question> {
+    let own = |of: FuncId| members.iter().any(|(id, _)| *id == of);
+    let asked = analysed.asked.iter().flatten().copied();
+    asked.filter(move |question| !matches!(question, Question::Summary(of) if own(*of)))
+}
+
 impl Record {
     /// `asked` are the questions of all rounds with their answers; those about the members themselves are left out.
     pub fn of(
@@ -204,10 +274,9 @@ impl Record {
             }
             let mut suspicions = analysed.suspicions.clone();
             suspicions.iter_mut().for_each(|suspicion| _ = names.function(&mut suspicion.function));
-            let others = analysed.asked.iter().flatten().filter(
-                |question| !matches!(question, Question::Summary(of) if members.iter().any(|(id, _)| id == of)),
-            );
-            let asked = others.map(|&question| (stored(question, &mut names), answer(*id, question))).collect();
+            let asked = of_others(analysed, members)
+                .map(|question| (stored(question, &mut names), answer(*id, question)))
+                .collect();
             Member {
                 asked,
                 hash: hash(*id),

@@ -1,8 +1,9 @@
 //! What one run leaves for the next, and what an edit makes it look at again.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Limits, analyse, analyse_with, show};
+use caulk_analysis::{Analysis, Basis, Limits, Shelf, analyse, analyse_again, analyse_with, glance, show};
 use caulk_base::{Gap, Store};
 use caulk_models::Models;
 
@@ -38,8 +39,8 @@ fn said(analysis: &Analysis<'_>) -> String {
             show::points_to(analysis, id),
             incidents.collect::<Vec<_>>(),
             suspicions.collect::<Vec<_>>(),
-            analysis.sites[id],
-            analysis.releases[id]
+            analysis.sites(id),
+            analysis.releases(id)
         )
     });
     each.collect()
@@ -178,4 +179,65 @@ fn damage_is_made_good_with_a_word_about_it() {
 fn packs(folder: &Path) -> Vec<std::path::PathBuf> {
     let inside = |folder: std::path::PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     inside(folder.join("summaries")).flat_map(inside).collect()
+}
+
+/// One program after another, with one shelf; each result must be the one without. How many functions were analysed.
+fn one_after_another(texts: &[String]) -> Vec<usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), 1 << 30).unwrap();
+    let (shelf, models) = (Shelf::default(), Models::builtin());
+    let each = texts.iter().map(|text| {
+        let program = Arc::new(program(text));
+        let analysis = analyse_again(&program, &models, Limits::default(), &store, &shelf);
+        assert_eq!(said(&analysis), said(&analyse(&program, &models, Limits::default())));
+        analysis.analysed
+    });
+    each.collect()
+}
+
+/// `leaks` with a release.
+fn repaired() -> String {
+    text().replace("bind var0, v0\n  return @62:3", "bind var0, v0\n  call void @free(v0) @62:1\n  return @63:3")
+}
+
+#[test]
+fn what_was_learned_of_one_program_serves_the_next() {
+    assert_ne!(repaired(), text());
+    assert_eq!(one_after_another(&[text(), repaired(), text(), repaired()]), [7, 1, 0, 0]);
+}
+
+#[test]
+fn callers_are_remembered_with_what_they_were_told() {
+    let other = text().replace("v1 = call ptr @malloc(v0) @11:3", "v1 = call ptr @calloc(v0, i64 1) @11:3");
+    assert_ne!(other, text());
+    let analysed = one_after_another(&[text(), other.clone(), text(), other]);
+    assert_eq!((analysed[0], analysed[2], analysed[3]), (7, 0, 0));
+    assert!(analysed[1] >= 1);
+}
+
+#[test]
+fn a_program_with_other_numbers_takes_over_what_it_can() {
+    let first = "fn @another() @1:1 {\nbb0:\n  call void @abort() @2:3\n  return @3:3\n}\n";
+    assert_eq!(one_after_another(&[text(), format!("{first}{}", text()), text()]), [7, 1, 0]);
+}
+
+#[test]
+fn a_glance_shows_what_one_function_comes_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), 1 << 30).unwrap();
+    let (shelf, models, limits) = (Shelf::default(), Models::builtin(), Limits::default());
+    let before = Arc::new(program(&text()));
+    let analysis = analyse_again(&before, &models, limits, &store, &shelf);
+    let basis = Basis::of(&analysis, &shelf).unwrap();
+    let after = Arc::new(program(&repaired()));
+    let (id, seen) = glance(&basis, &after, &models, limits, &store, &shelf).unwrap();
+    let whole = analyse(&after, &models, limits);
+    assert_eq!(after.function(id).name, "leaks");
+    assert_eq!(seen.releases(id), whole.releases(id));
+    assert_eq!(seen.releases(id).len(), 1);
+    assert_eq!((seen.incidents.len(), analysis.learned[id].incidents.len()), (0, 1));
+    assert!(glance(&basis, &before, &models, limits, &store, &shelf).is_none());
+    // What a pointer may call is not known at a glance.
+    let through = text().replace("call void *v0(v1) @32:3", "call void *v0(v1) @32:3\n  call void *v0(v1) @32:9");
+    assert!(glance(&basis, &Arc::new(program(&through)), &models, limits, &store, &shelf).is_none());
 }

@@ -37,6 +37,11 @@ pub use record::{LINKS_NAME, LinkKind, LinkRecord};
 
 /// Puts units together, resolving every symbol.
 pub fn link(units: Vec<Arc<Unit>>, link_units: Vec<LinkUnit>) -> Program {
+    link_with(units, link_units, &[])
+}
+
+/// `others`: external names that are there whether anybody uses them or not.
+fn link_with(units: Vec<Arc<Unit>>, link_units: Vec<LinkUnit>, others: &[&str]) -> Program {
     let mut program = Program::new(units);
     program.link_units = IdVec::from(link_units);
     let linker = Linker::new(&program);
@@ -46,7 +51,7 @@ pub fn link(units: Vec<Arc<Unit>>, link_units: Vec<LinkUnit>) -> Program {
         Meaning::Extern(name) => Some(*name),
         Meaning::Found(_) => None,
     });
-    let mut externs: Vec<&str> = names.collect();
+    let mut externs: Vec<&str> = names.chain(others.iter().copied()).collect();
     externs.sort_unstable();
     externs.dedup();
     let index: FxHashMap<&str, ExternId> =
@@ -60,14 +65,15 @@ pub fn link(units: Vec<Arc<Unit>>, link_units: Vec<LinkUnit>) -> Program {
 }
 
 /// The same program with some units replaced, as after a patch.
-pub fn relink(program: &Program, replaced: &[(UnitId, Arc<Unit>)]) -> Program {
+/// Names in `externs` are there whether anybody uses them or not, so that externals keep their numbers.
+pub fn relink(program: &Program, replaced: &[(UnitId, Arc<Unit>)], externs: &[&str]) -> Program {
     let mut units: Vec<Arc<Unit>> = program.units.iter().cloned().collect();
     for (id, unit) in replaced {
         if let Some(slot) = units.get_mut(id.index()) {
             *slot = Arc::clone(unit);
         }
     }
-    let mut linked = link(units, program.link_units.as_slice().to_vec());
+    let mut linked = link_with(units, program.link_units.as_slice().to_vec(), externs);
     linked.gaps = program.gaps.clone();
     linked
 }

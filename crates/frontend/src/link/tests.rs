@@ -205,7 +205,7 @@ fn linking_again_changes_only_what_was_replaced() {
     let records = [record("/p/x", LinkKind::Program, &["/p/a.o", "/p/b.o"])];
     let program = linked(&[("/p/a.c", "main f? g?"), ("/p/b.c", "f")], &records);
     assert_eq!(meaning(&program, "/p/a.c", "g"), "extern g");
-    let again = relink(&program, &[(UnitId(1), unit("/p/b.c", "extra@ f g"))]);
+    let again = relink(&program, &[(UnitId(1), unit("/p/b.c", "extra@ f g"))], &[]);
     assert_eq!(meaning(&again, "/p/a.c", "g"), "/p/b.c");
     assert_eq!(meaning(&again, "/p/a.c", "f"), "/p/b.c");
     assert_eq!(again.functions_named("f"), [FuncId(2)]);

@@ -205,7 +205,7 @@ fn a_patched_file_is_compiled_in_its_place() {
     assert!(compiled.unit.locs.iter().any(|loc| loc.line == 3 && loc.in_macro));
     assert!(compile_patched(command, &replaced, false).unwrap().warnings.is_empty());
 
-    let again = relink(&loaded.program, &[(UnitId(0), compiled.unit.into())]);
+    let again = relink(&loaded.program, &[(UnitId(0), compiled.unit.into())], &[]);
     let (h, _) = again.units[UnitId(0)].symbols.iter_ids().find(|(_, symbol)| symbol.name == "h").unwrap();
     assert!(matches!(again.target(UnitId(0), h), Target::Functions(ids) if ids.len() == 1));
 

@@ -308,7 +308,7 @@ impl<'a> Map<'a> {
                 loc.line == frame.line && loc.file.is_some_and(|file| files.contains(&unit.files[file].as_str()))
             };
             if function.insts.ids().any(here) {
-                let site = self.analysis.sites[id].iter().find(|site| here(site.inst));
+                let site = self.analysis.sites(id).iter().find(|site| here(site.inst));
                 let degraded = self.analysis.knowledge.summary(id).is_none_or(|summary| summary.degraded);
                 return Some(Here {
                     function: function.name.clone(),

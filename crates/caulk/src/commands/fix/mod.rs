@@ -23,7 +23,7 @@ use caulk_report::{DiskSources, HtmlOptions, Report, RunReport};
 
 use self::alarms::Imported;
 use self::before::Before;
-use self::workshop::Shop;
+use self::workshop::{Known, Shop};
 use crate::args::{FixArgs, FixFormat, LoadArgs};
 use crate::commands::pages;
 use crate::config::{Config, Level};
@@ -44,9 +44,12 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let options = Options::default();
     let models = &project.config.models;
     let (store, _folder) = kept(&project)?;
-    let program = &project.loaded.program;
-    let analysis = pool.install(|| caulk_analysis::analyse_with(program, models, options.limits, &store));
-    let findings = caulk_checkers::findings_of(&analysis, &options);
+    let program = workshop::base_program(&project.loaded.program);
+    let mut known = Known::default();
+    let analysis =
+        pool.install(|| caulk_analysis::analyse_again(&program, models, options.limits, &store, &known.shelf));
+    known.remember(&analysis, &[]);
+    let findings = pool.install(|| caulk_checkers::findings_with(&analysis, &options, &mut known.memo));
     let imported = (!args.from.is_empty()).then(|| alarms::locate(read, &analysis, &findings.findings));
     let suppressed = suppressed(&findings, &project);
     let wanted = |finding: &Finding| {
@@ -56,8 +59,8 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
             && (args.findings.is_empty() || args.findings.contains(&finding.fingerprint.0))
     };
     bar.phase("proving patches");
-    let shop = Shop::new(&project, &store, options, &pool);
-    let survey = Survey::of(&analysis, findings.findings.clone());
+    let survey = Survey::of(&analysis, findings.findings.clone(), &mut known.notes);
+    let shop = Shop::new(&project, &program, &store, options, &pool, known);
     let root = project.loaded.root.clone();
     let base = base(&args.paths, &root);
     let again = |dropped: &Dropped, ask: bool| {
@@ -108,16 +111,20 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
     bar.phase("following allocations");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(load.jobs).build().context("cannot start threads")?;
     let options = Options::default();
-    let analysis = driver::analyse(&project, load.jobs)?;
-    let findings = pool.install(|| caulk_checkers::findings_of(&analysis, &options));
+    let (store, _folder) = kept(&project)?;
+    let (program, mut known) = (workshop::base_program(&project.loaded.program), Known::default());
+    let models = &project.config.models;
+    let analysis =
+        pool.install(|| caulk_analysis::analyse_again(&program, models, options.limits, &store, &known.shelf));
+    let findings = pool.install(|| caulk_checkers::findings_with(&analysis, &options, &mut known.memo));
     let suppressed = suppressed(&findings, &project);
     let wanted = |finding: &Finding| wanted(finding, &project.config) && !suppressed.contains(&finding.fingerprint.0);
     let mut left: Vec<Finding> = findings.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
     if !all && !left.is_empty() {
+        known.remember(&analysis, &[]);
         bar.phase("proving patches");
-        let (store, _folder) = kept(&project)?;
-        let shop = Shop::new(&project, &store, options, &pool);
-        let survey = Survey::of(&analysis, findings.findings);
+        let survey = Survey::of(&analysis, findings.findings, &mut known.notes);
+        let shop = Shop::new(&project, &program, &store, options, &pool, known);
         let root = project.loaded.root.clone();
         let repaired = caulk_repair::repair(&shop, survey, &root, &wanted, &mut |_, _| Ok(()));
         let fixed = |finding: &Finding| {

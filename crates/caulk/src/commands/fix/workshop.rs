@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use caulk_analysis::{Analysis, Basis, Shelf, WEIGH};
 use caulk_base::{ContentHash, FxHashMap, Hasher, Store};
-use caulk_checkers::Options;
-use caulk_ir::{Unit, UnitId};
-use caulk_repair::{Rebuilt, Survey, Workshop};
+use caulk_checkers::{Memo, Options};
+use caulk_ir::{Program, Unit, UnitId};
+use caulk_repair::{Notes, Rebuilt, Survey, Workshop};
 use caulk_source::{FunctionSource, ParseRequest, SourceUnit};
 
 use super::generated::Generated;
@@ -17,10 +18,13 @@ type Compiled = (Arc<Unit>, Vec<String>);
 
 /// Programs after which a unit that none of them had is forgotten: most candidates are refused, and their units are of
 /// no use to anybody, but those of the patches so far are part of every program.
-const KEPT: usize = 8;
+const KEPT: usize = 12;
+/// Programs that others are compared with.
+const BASES: usize = 6;
 
 pub(super) struct Shop<'a> {
     project: &'a Project,
+    program: &'a Program,
     store: &'a Store,
     options: Options,
     pool: &'a rayon::ThreadPool,
@@ -30,12 +34,48 @@ pub(super) struct Shop<'a> {
     warned: RefCell<FxHashMap<UnitId, Vec<String>>>,
     programs: Cell<usize>,
     parsed: RefCell<Option<(UnitId, ContentHash, SourceUnit)>>,
+    known: RefCell<Known>,
+}
+
+/// What was worked out for the programs so far, and holds for the next one where it is the same.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) shelf: Shelf,
+    pub(super) memo: Memo,
+    pub(super) notes: Notes,
+    /// The last programs by what their patched files contain, the latest at the end.
+    pub(super) bases: Vec<(ContentHash, Basis)>,
+}
+
+impl Known {
+    /// Notes the program that was analysed last.
+    pub(super) fn remember(&mut self, analysis: &Analysis<'_>, patched: &[(PathBuf, Vec<u8>)]) {
+        let key = contents(patched.iter());
+        self.bases.retain(|(known, _)| *known != key);
+        self.bases.extend(Basis::of(analysis, &self.shelf).map(|basis| (key, basis)));
+        if self.bases.len() > BASES {
+            self.bases.remove(0);
+        }
+    }
+}
+
+/// The program that patches are made for, with the name that weighing calls: the others are numbered like it.
+pub(super) fn base_program(program: &Program) -> Arc<Program> {
+    Arc::new(caulk_frontend::relink(program, &[], &[WEIGH]))
 }
 
 impl<'a> Shop<'a> {
-    pub(super) fn new(project: &'a Project, store: &'a Store, options: Options, pool: &'a rayon::ThreadPool) -> Self {
+    pub(super) fn new(
+        project: &'a Project,
+        program: &'a Program,
+        store: &'a Store,
+        options: Options,
+        pool: &'a rayon::ThreadPool,
+        known: Known,
+    ) -> Self {
         Self {
             project,
+            program,
             store,
             options,
             pool,
@@ -43,12 +83,13 @@ impl<'a> Shop<'a> {
             warned: RefCell::default(),
             programs: Cell::new(0),
             parsed: RefCell::default(),
+            known: RefCell::new(known),
         }
     }
 
     /// The unit whose own file this is, or the first that reads it.
     fn unit_of(&self, file: &str) -> Option<UnitId> {
-        let units = &self.project.loaded.program.units;
+        let units = &self.program.units;
         units
             .iter_ids()
             .find(|(_, unit)| unit.source == file)
@@ -57,7 +98,7 @@ impl<'a> Shop<'a> {
     }
 
     fn compile(&self, id: UnitId, patched: &[(PathBuf, Vec<u8>)]) -> Result<Compiled, String> {
-        let unit = &self.project.loaded.program.units[id];
+        let unit = &self.program.units[id];
         let relevant: Vec<&(PathBuf, Vec<u8>)> = patched.iter().filter(|(path, _)| reads(unit, path)).collect();
         let key = (id, contents(relevant.iter().copied()));
         if let Some((known, used)) = self.compiled.borrow_mut().get_mut(&key) {
@@ -116,7 +157,35 @@ impl<'a> Shop<'a> {
     }
 }
 
+/// A program, and the warnings of the units that were compiled again, before and after.
+type Linked = (Arc<Program>, Vec<String>, Vec<String>);
+
 impl Shop<'_> {
+    /// The program with some files replaced.
+    fn link(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Linked, String> {
+        let program = self.program;
+        let now = self.programs.get() + 1;
+        self.programs.set(now);
+        self.compiled.borrow_mut().retain(|_, (_, used)| *used + KEPT >= now);
+        let mut replaced: Vec<(UnitId, Arc<Unit>)> = Vec::new();
+        let mut warnings_before = Vec::new();
+        let mut warnings_after = Vec::new();
+        for (id, unit) in program.units.iter_ids() {
+            if patched.iter().any(|(path, _)| reads(unit, path)) {
+                let (made, warnings) = self.compile(id, patched)?;
+                // Where there is none, none is new.
+                if !warnings.is_empty() {
+                    warnings_after.extend(warnings);
+                    warnings_before.extend(self.warnings_before(id)?);
+                }
+                replaced.push((id, made));
+            }
+        }
+        let names: Vec<&str> = program.externs.iter().map(String::as_str).collect();
+        let program = Arc::new(caulk_frontend::relink(program, &replaced, &names));
+        Ok((program, warnings_before, warnings_after))
+    }
+
     /// A function that stands in a made file as it was written in another one, in the words of that one.
     fn written(
         &self,
@@ -166,33 +235,37 @@ impl Workshop for Shop<'_> {
     }
 
     fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
-        let program = &self.project.loaded.program;
+        let program = self.program;
         let [id] = program.functions_named(name)[..] else { return None };
         self.with_source(program.unit_of(id), patched, |unit| unit.function(name)).ok()?
     }
 
-    fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String> {
-        let program = &self.project.loaded.program;
-        let now = self.programs.get() + 1;
-        self.programs.set(now);
-        self.compiled.borrow_mut().retain(|_, (_, used)| *used + KEPT >= now);
-        let mut replaced: Vec<(UnitId, Arc<Unit>)> = Vec::new();
-        let mut warnings_before = Vec::new();
-        let mut warnings_after = Vec::new();
-        for (id, unit) in program.units.iter_ids() {
-            if patched.iter().any(|(path, _)| reads(unit, path)) {
-                let (made, warnings) = self.compile(id, patched)?;
-                warnings_after.extend(warnings);
-                warnings_before.extend(self.warnings_before(id)?);
-                replaced.push((id, made));
-            }
-        }
-        let program = caulk_frontend::relink(program, &replaced);
-        let (models, options) = (&self.project.config.models, self.options);
+    fn look(&self, before: &[(PathBuf, Vec<u8>)], patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
+        let (program, warnings_before, warnings_after) = self.link(patched)?;
+        let (models, options, store) = (&self.project.config.models, self.options, self.store);
+        let Known { shelf, memo, notes, bases } = &mut *self.known.borrow_mut();
+        let key = contents(before.iter());
+        let Some(at) = bases.iter().position(|(known, _)| *known == key) else { return Ok(None) };
+        // The program that candidates are compared with is needed longest.
+        bases[at..].rotate_left(1);
+        let Some((_, basis)) = bases.last() else { return Ok(None) };
         let survey = self.pool.install(|| {
-            let analysis = caulk_analysis::analyse_with(&program, models, options.limits, self.store);
-            let findings = caulk_checkers::findings_of(&analysis, &options);
-            Survey::of(&analysis, findings.findings)
+            let (id, analysis) = caulk_analysis::glance(basis, &program, models, options.limits, store, shelf)?;
+            let findings = caulk_checkers::list_beside(&analysis, &options, memo);
+            Some(Survey::of_one(&analysis, id, findings, notes))
+        });
+        Ok(survey.map(|survey| Rebuilt { survey, warnings_before, warnings_after }))
+    }
+
+    fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String> {
+        let (program, warnings_before, warnings_after) = self.link(patched)?;
+        let (models, options, store) = (&self.project.config.models, self.options, self.store);
+        let known = &mut *self.known.borrow_mut();
+        let survey = self.pool.install(|| {
+            let analysis = caulk_analysis::analyse_again(&program, models, options.limits, store, &known.shelf);
+            known.remember(&analysis, patched);
+            let findings = caulk_checkers::list_with(&analysis, &options, &mut known.memo);
+            Survey::of(&analysis, findings, &mut known.notes)
         });
         Ok(Rebuilt { survey, warnings_before, warnings_after })
     }
