@@ -352,3 +352,42 @@ pub fn for_each_operand(op: &Op, mut visit: impl FnMut(ValueId)) {
         Op::Jump { .. } | Op::Unreachable => {}
     }
 }
+
+/// The parameters that values may be, or that variables hold whose addresses they are.
+pub(crate) fn parameters_among(function: &Function, values: &[ValueId]) -> Vec<u32> {
+    let mut seen: Vec<ValueId> = Vec::new();
+    let mut open = values.to_vec();
+    let mut found = Vec::new();
+    while let Some(value) = open.pop() {
+        if function.values[value].ty != Ty::Ptr || seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        let inst = match function.values[value].kind {
+            ValueKind::Param(index) => {
+                found.push(index);
+                continue;
+            }
+            ValueKind::Inst(inst) => inst,
+            _ => continue,
+        };
+        match &function.insts[inst].op {
+            Op::Alloca { .. } => open.extend(function.insts.iter().filter_map(|inst| match inst.op {
+                Op::Store { ptr, value: stored } if ptr == value => Some(stored),
+                _ => None,
+            })),
+            Op::Load { ptr } if is_variable(function, *ptr) => open.push(*ptr),
+            Op::Phi { incoming } => open.extend(incoming.iter().map(|entry| entry.1)),
+            Op::Select { a, b, .. } => open.extend([*a, *b]),
+            Op::Cast { a, .. } => open.push(*a),
+            _ => {}
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn is_variable(function: &Function, ptr: ValueId) -> bool {
+    matches!(function.values[ptr].kind, ValueKind::Inst(inst) if matches!(function.insts[inst].op, Op::Alloca { .. }))
+}

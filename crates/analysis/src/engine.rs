@@ -146,6 +146,8 @@ pub(crate) struct Engine<'a> {
     pub ever_within: FxHashMap<ObjId, BTreeSet<ObjId>>,
     /// Blocks that were exchanged for a larger one, with that one.
     pub grown: BTreeSet<(ObjId, ObjId)>,
+    /// The sizes that were asked for where a block was to become larger.
+    pub asked: FxHashMap<ObjId, BTreeSet<(InstId, TermId)>>,
     /// What held the objects of which leaks were reported.
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// A variable is being overwritten: what it held counts as held no more.
@@ -221,6 +223,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         cut: false,
         ever_within: FxHashMap::default(),
         grown: BTreeSet::new(),
+        asked: FxHashMap::default(),
         held: BTreeMap::new(),
         forget_variables: false,
         traces: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! What happens to objects: uses, releases, escapes, and the loss of the last reference.
 
-use caulk_ir::{Callee, InstId, Op, Target};
+use caulk_ir::{BinOp, Callee, InstId, Op, Target, Ty, ValueId};
 use caulk_models::FamilyId;
 
 use crate::engine::Engine;
@@ -143,6 +143,9 @@ impl Engine<'_> {
                 if self.is_loop_value(base) || deref_depth(&self.terms, obj) > MAX_DEPTH {
                     self.drained = true;
                 }
+                if !matches!(self.terms.get(base), Term::Param(_)) {
+                    self.may_release_parameters(state, at);
+                }
                 let entry = state.obj_entry(obj, family);
                 let known = *entry;
                 if known.status == Status::FREED {
@@ -181,6 +184,17 @@ impl Engine<'_> {
                 }
                 true
             }
+        }
+    }
+
+    /// What is released has no certain name: where it was read from a variable that a parameter was put into, it may be
+    /// that one. No finding rests on it, but no release either.
+    fn may_release_parameters(&mut self, state: &mut State, at: InstId) {
+        let Op::Call(call) = &self.function.insts[at].op else { return };
+        for param in crate::cfg::parameters_among(self.function, &call.args) {
+            let term = self.terms.param(param);
+            let (input, family) = (self.terms.intern_object(Object::Deref(term)), self.memory);
+            state.obj_entry(input, family).doubted = true;
         }
     }
 
@@ -229,13 +243,17 @@ impl Engine<'_> {
                         if known.lent {
                             doubts.push(Doubt::Lent);
                         }
-                        if known.status.may(Status::FREED) || known.drained || known.doubted {
+                        let nothing = self.may_be_asked_for_nothing(state, obj, at);
+                        if known.status.may(Status::FREED) || known.drained || known.doubted || nothing {
                             doubts.push(Doubt::MayBeReleased);
                         }
                         if known.unsettled {
                             doubts.push(Doubt::Unsettled);
                         }
-                        if known.retained > 0 || self.is_referenced_outside(state, obj) {
+                        if known.retained > 0
+                            || self.is_referenced_outside(state, obj)
+                            || self.is_looked_into(state, obj, known.family, at)
+                        {
                             doubts.push(Doubt::StillReferenced);
                         }
                     }
@@ -248,6 +266,64 @@ impl Engine<'_> {
             }
         }
         self.releases.entry(at).or_default().extend(doubts);
+    }
+
+    /// A block was to become larger, and was not.
+    pub(crate) fn note_asked(&mut self, old: TermId, at: InstId, arg: u32, args: &[TermId]) {
+        let (Some((obj, _)), Op::Call(call)) = (self.terms.pointee(old), &self.function.insts[at].op) else { return };
+        for (&value, &size) in call.args.iter().zip(args).skip(arg as usize + 1) {
+            if matches!(self.function.values[value].ty, Ty::Int(_)) {
+                self.asked.entry(obj).or_default().insert((at, size));
+            }
+        }
+    }
+
+    /// Who asks for no bytes gets null, and the old block is gone all the same.
+    fn may_be_asked_for_nothing(&self, state: &State, obj: ObjId, at: InstId) -> bool {
+        let before = |asked: &(InstId, TermId)| asked.0 != at && self.may_be_none(state, asked.1);
+        self.asked.get(&obj).is_some_and(|sizes| sizes.iter().any(before))
+    }
+
+    /// May the number be 0? That it runs over is another error.
+    fn may_be_none(&self, state: &State, size: TermId) -> bool {
+        if state.facts.range(&self.terms, size).excludes(0) {
+            return false;
+        }
+        match *self.terms.get(size) {
+            Term::Bin(BinOp::Mul, a, b) => self.may_be_none(state, a) || self.may_be_none(state, b),
+            Term::Bin(BinOp::Shl, a, _) | Term::Cast(_, _, a) => self.may_be_none(state, a),
+            Term::Bin(BinOp::Add, a, b) => !(self.is_positive(a) || self.is_positive(b)),
+            _ => true,
+        }
+    }
+
+    fn is_positive(&self, term: TermId) -> bool {
+        self.terms.as_int(term).is_some_and(|value| value > 0)
+    }
+
+    /// What the library put into a resource goes with it: does anybody still need a pointer that was read there
+    /// (`return found->ai_addr;`)?
+    fn is_looked_into(&self, state: &State, obj: ObjId, family: FamilyId, at: InstId) -> bool {
+        let spec = &self.models.families[family];
+        if spec.is_memory || spec.is_integer {
+            return false;
+        }
+        let inside = |term: TermId| {
+            self.terms.contains(term, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
+        };
+        let needed = |value: ValueId| {
+            self.function.values.get(value).is_some_and(|known| known.ty == Ty::Ptr)
+                && self.cfg.is_live_after(self.block, value, at)
+        };
+        let outside = |holder: ObjId| match *self.terms.object(holder) {
+            Object::Stack(_) => false,
+            Object::Deref(base) => !inside(base),
+            _ => holder != obj,
+        };
+        let held = |holder: ObjId, cell: &Cell| cell.size == 8 && outside(holder) && inside(cell.term);
+        let may_lead = |term: TermId| inside(term) && state.facts.range(&self.terms, term).constant() != Some(0);
+        state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term))
+            || state.cells.iter().any(|((holder, _), cell)| held(*holder, cell))
     }
 
     /// Does memory that outlives this function, or a block that is still in use, point to the object?

@@ -1,6 +1,6 @@
 //! Calls of functions that a model describes.
 
-use caulk_ir::{Call, CmpOp, Inst, InstId, Op, Ty};
+use caulk_ir::{Call, CmpOp, Inst, InstId, Ty};
 use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
 
 use crate::engine::Engine;
@@ -341,14 +341,7 @@ impl Engine<'_> {
                 let Some(&old) = args.get(*arg as usize) else { return };
                 if ending == Ending::Failure {
                     *result = Some(ZERO);
-                    // Asked for nothing, null is no failure, and the old block is gone.
-                    if let Op::Call(call) = &self.function.insts[id].op {
-                        for (&value, &size) in call.args.iter().zip(args).skip(*arg as usize + 1) {
-                            if matches!(self.function.values[value].ty, Ty::Int(_)) {
-                                state.facts.narrow(size, &Range::except(0));
-                            }
-                        }
-                    }
+                    self.note_asked(old, id, *arg, args);
                     if *frees_on_failure {
                         self.note_release(old);
                         self.release(state, old, *family, id);

@@ -10,7 +10,7 @@ use crate::merge;
 use crate::object::{ObjId, Object};
 use crate::place::Off;
 use crate::state::State;
-use crate::term::Term;
+use crate::term::{Term, TermId};
 use crate::trace;
 
 /// More kinds of arguments than this and it can be any.
@@ -62,6 +62,11 @@ impl Engine<'_> {
         // Where everything was merged, or the object has no certain name, an error is only a suspicion.
         if self.degraded || !self.is_certain(obj) {
             self.suspicions.insert((at, kind));
+            return;
+        }
+        // Asked for no bytes, `realloc` has released the old block.
+        let nothing = |asked: &(InstId, TermId)| state.facts.range(&self.terms, asked.1).constant() == Some(0);
+        if matches!(kind, IncidentKind::Leak) && self.asked.get(&obj).is_some_and(|sizes| sizes.iter().any(nothing)) {
             return;
         }
         let subject = match *self.terms.object(obj) {

@@ -25,6 +25,13 @@ pub fn speaks_against(target: &Target<'_>, candidate: &Candidate) -> Option<Stri
         return None;
     }
     let holders = target.holders();
+    // A release that goes must leave one that every configuration has.
+    let deletes = candidate.edits.edits().iter().any(|edit| edit.span.start < edit.span.end && edit.text.is_empty());
+    let branches = function.file.regions.branches_beside(function.span, function.span.end);
+    let mentioned = |name: &String| branches.iter().any(|branch| function.file.mentions(*branch, root(name)));
+    if let Some(name) = holders.iter().find(|name| deletes && mentioned(name)) {
+        return Some(format!("`{}` is not the same in every configuration", root(name)));
+    }
     for (argument, at) in change::released(&candidate.edits) {
         let others = function.file.regions.branches_beside(function.span, at);
         for branch in others.into_iter().filter(|branch| !is_compiled(function, *branch)) {

@@ -27,6 +27,7 @@ mod proof;
 mod refuse;
 mod release;
 mod session;
+mod sides;
 mod strategies;
 mod survey;
 mod takes;

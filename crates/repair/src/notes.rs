@@ -11,6 +11,7 @@ use caulk_analysis::{Analysis, Doubt, Learned};
 use caulk_base::FxHashMap;
 use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, Unit, UnitId, ValueKind};
 
+use crate::sides::Sides;
 use crate::survey::{self, Spot, Way};
 
 /// Notes on the functions of the last program.
@@ -18,6 +19,8 @@ use crate::survey::{self, Spot, Way};
 pub struct Notes {
     functions: FxHashMap<FuncId, Note>,
     addressed: FxHashMap<UnitId, Addressed>,
+    /// Of the first program: patches do not change it.
+    sides: Option<Arc<Sides>>,
 }
 
 struct Note {
@@ -48,6 +51,10 @@ pub struct Noted {
 }
 
 impl Notes {
+    pub(crate) fn sides(&mut self, analysis: &Analysis<'_>) -> Arc<Sides> {
+        self.sides.get_or_insert_with(|| Arc::new(Sides::of(analysis))).clone()
+    }
+
     pub fn of(&mut self, analysis: &Analysis<'_>, id: FuncId) -> Arc<Noted> {
         let program = analysis.knowledge.program;
         let (learned, unit) = (&analysis.learned[id], &program.units[program.unit_of(id)]);

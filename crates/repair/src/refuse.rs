@@ -1,7 +1,7 @@
 //! What is not to be repaired, however safe a patch would be.
 
 use caulk_findings::{Finding, Rule};
-use caulk_source::{Call, FunctionSource};
+use caulk_source::{Call, FunctionSource, StmtKind};
 
 use crate::target::Target;
 
@@ -57,7 +57,14 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
     if says_meant(target) {
         return Some("a comment says that it is meant".into());
     }
+    // Without `NDEBUG` the program ends at a failed assertion, with it, it goes on.
+    if function.macros.iter().any(|used| used.name == "assert") {
+        return Some("an assertion may be left out where it is compiled without them".into());
+    }
     if finding.rule == Rule::ResourceLeak {
+        if finding.release == "dlclose" {
+            return Some("the library's code may be in use".into());
+        }
         if holds_lock(target) {
             return Some("a lock is held through it".into());
         }
@@ -66,6 +73,9 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
         }
         if may_stand_in(target) {
             return Some("it may be opened to be a standard descriptor".into());
+        }
+        if is_known_by_number(target) || is_copied(target) {
+            return Some("somebody else may need what it stands for".into());
         }
     }
     None
@@ -110,14 +120,14 @@ fn may_stand_in(target: &Target<'_>) -> bool {
     let Target { finding, function, .. } = target;
     let Some(name) = target.name.as_ref().filter(|_| finding.release == "close") else { return false };
     let is_copied = |call: &Call| {
-        matches!(call.callee.as_str(), "dup2" | "dup3")
+        matches!(call.callee.as_str(), "dup" | "dup2" | "dup3")
             && call.args.first().is_some_and(|arg| function.text(arg.span) == name.as_str())
-            && call.args.get(1).is_some_and(|arg| {
-                let to = function.text(arg.span);
-                matches!(to.as_str(), "0" | "1" | "2") || to.ends_with("_FILENO")
-            })
     };
-    if function.calls.iter().any(is_copied) {
+    let makes_room = |call: &Call| {
+        matches!(call.callee.as_str(), "close" | "fclose")
+            && call.args.first().is_some_and(|arg| is_standard(&function.text(arg.span)))
+    };
+    if function.calls.iter().any(|call| is_copied(call) || makes_room(call)) {
         return true;
     }
     let file = &function.file;
@@ -129,13 +139,65 @@ fn may_stand_in(target: &Target<'_>) -> bool {
     })
 }
 
+fn is_standard(text: &str) -> bool {
+    matches!(text.trim(), "0" | "1" | "2") || STANDARD.iter().any(|name| text.contains(name))
+}
+
+/// `connections[fd].open = 1;`, or the number goes into a text, or the descriptor of a stream to somebody else.
+fn is_known_by_number(target: &Target<'_>) -> bool {
+    let function = &target.function;
+    let Some(name) = &target.name else { return false };
+    let file = &function.file;
+    let tokens = file.tokens_in(function.span);
+    let is_index = target.finding.release == "close"
+        && tokens
+            .windows(3)
+            .any(|around| around[0].is(b'[') && file.slice(around[1].span) == name.as_bytes() && around[2].is(b']'));
+    let given = |call: &Call| call.args.iter().any(|arg| function.text(arg.span) == name.as_str());
+    let written = |call: &Call| call.callee.contains("sprintf") || call.callee.contains("snprintf");
+    let formatted = |call: &Call| (written(call) || call.callee.ends_with("asprintf")) && given(call);
+    let inherits = |call: &Call| {
+        call.callee == "fcntl"
+            && given(call)
+            && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETFD"))
+    };
+    let leaves = |call: &Call| {
+        let assigned = function.assigns.iter().any(|assign| assign.rhs == call.span);
+        let returned =
+            matches!(function.stmt(call.stmt).kind, StmtKind::Return { value: Some(value) } if value == call.span);
+        matches!(call.callee.as_str(), "fileno" | "dirfd") && given(call) && (assigned || returned)
+    };
+    let number = target.finding.release == "close";
+    is_index || function.calls.iter().any(|call| number && (formatted(call) || inherits(call)) || leaves(call))
+}
+
+/// A resource that lies in a struct is copied with it: `*out = stream;`.
+fn is_copied(target: &Target<'_>) -> bool {
+    let function = &target.function;
+    let Some(name) = &target.name else { return false };
+    let structs = function.decls.iter().any(|decl| {
+        decl.name == *name
+            && !decl.canonical_type.contains(['*', '['])
+            && !crate::target::is_number(&decl.canonical_type)
+    });
+    let address = format!("&{name}");
+    let moves = |call: &Call| {
+        matches!(call.callee.as_str(), "memcpy" | "memmove")
+            && call.args.get(1).is_some_and(|arg| function.text(arg.span) == address)
+    };
+    let whole = format!("*{name}");
+    let taken = function
+        .assigns
+        .iter()
+        .map(|assign| function.text(assign.rhs))
+        .any(|rhs| rhs == whole || structs && rhs == *name);
+    taken || structs && function.calls.iter().any(moves)
+}
+
 fn standard_stream(finding: &Finding, function: &FunctionSource) -> bool {
     let calls = function.calls_at(finding.source.line, finding.source.column);
     calls.iter().map(|id| &function.calls[*id]).any(|call| {
         matches!(call.callee.as_str(), "fdopen" | "fdopendir" | "gzdopen")
-            && call.args.first().is_some_and(|arg| {
-                let text = function.text(arg.span);
-                matches!(text.trim(), "0" | "1" | "2") || STANDARD.iter().any(|name| text.contains(name))
-            })
+            && call.args.first().is_some_and(|arg| is_standard(&function.text(arg.span)))
     })
 }

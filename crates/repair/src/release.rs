@@ -135,26 +135,26 @@ pub fn is_release(function: &FunctionSource, survey: &Survey, offset: usize) -> 
 
 /// Parts of names that say that releasing is what the function is for.
 const RELEASING: &[&str] = &[
-    "free", "destroy", "delete", "release", "unref", "close", "drop", "dispose", "clean", "clear", "deinit", "fini",
-    "dealloc", "del", "put", "discard", "finish", "done",
+    "free", "destroy", "delete", "release", "unref", "close", "drop", "dispose", "clean", "clear", "deinit", "dealloc",
+    "discard",
 ];
+
+/// Words that say so, but parts of other words, too.
+const RELEASING_WORDS: &[&str] = &["fini", "finish", "del", "put", "done"];
 
 /// Releases and nothing else, or is named for it: not something that also prints, sends or counts its argument.
 pub fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
     let name = callee.to_ascii_lowercase();
-    RELEASING.iter().any(|part| name.contains(part)) && !is_heard(bench, callee) || is_quiet(bench, callee)
+    let is_word = |word: &str| RELEASING_WORDS.contains(&word);
+    let named = RELEASING.iter().any(|part| name.contains(part)) || name.split('_').any(is_word);
+    named && !is_heard(bench, callee) || is_quiet(bench, callee)
 }
 
-/// Functions that somebody reads or hears of.
-const OUTPUT: &[&str] = &[
-    "printf", "fprintf", "vprintf", "vfprintf", "dprintf", "puts", "fputs", "putchar", "putc", "fputc", "fwrite",
-    "write", "send", "sendto", "sendmsg", "perror",
-];
-
-/// Whoever calls it where nobody did before says something that was not said before.
+/// Whoever calls it where nobody did before does something that was not done before.
 fn is_heard(bench: &Bench<'_>, callee: &str) -> bool {
-    let body = bench.workshop.function_named(callee, bench.patched);
-    body.is_some_and(|body| body.calls.iter().any(|call| OUTPUT.contains(&call.callee.as_str())))
+    let (function, place) = (&bench.target.function, &bench.target.finding.source);
+    let made = function.calls_at(place.line, place.column).into_iter().last();
+    bench.survey.sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()))
 }
 
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.

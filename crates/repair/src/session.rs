@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use caulk_analysis::Doubt;
 use caulk_base::{ContentHash, Hasher};
-use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
+use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus, Rule};
 use caulk_source::{FileText, unified_diff};
 
 use crate::change::{self, Candidate, Change, Expect};
@@ -22,6 +22,7 @@ use crate::workshop::Workshop;
 /// More proofs for one finding cost more time than they are worth.
 const MAX_PROOFS: usize = 20;
 
+const WRONG_ALREADY: &str = "another error of the same function must be mended first";
 const GENERATED: &str = "the file is generated; its source must be changed instead";
 
 /// The answer to one finding.
@@ -123,6 +124,13 @@ impl Session<'_> {
         false
     }
 
+    /// Paths are not followed behind an error: what a release would do there is not known.
+    fn is_wrong_already(&self, finding: &Finding) -> bool {
+        let same =
+            |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
+        self.survey.findings.iter().any(|other| !is_leak(other.rule) && same(other))
+    }
+
     fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
         self.tried.clear();
         if let Some(reason) = self.declined.get(&finding.fingerprint) {
@@ -135,6 +143,9 @@ impl Session<'_> {
         let target = Target::new(finding, function);
         if let Some(reason) = refuse::reason(&target) {
             return Err(reason);
+        }
+        if is_leak(finding.rule) && self.is_wrong_already(finding) {
+            return Err(WRONG_ALREADY.into());
         }
         let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };
         let proposals = strategies::propose(&bench);
@@ -447,4 +458,8 @@ fn rank(reason: &str) -> u8 {
         _ if reason.contains("another error") => 2,
         _ => 1,
     }
+}
+
+fn is_leak(rule: Rule) -> bool {
+    matches!(rule, Rule::MemoryLeak | Rule::ResourceLeak | Rule::LeakAtExit)
 }

@@ -1,6 +1,7 @@
 //! What the analysis says about a program, in places of the source: that is all a proof compares.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Summary, Term, TermId};
 use caulk_base::Id;
@@ -9,6 +10,7 @@ use caulk_ir::FuncId;
 use caulk_models::{Effect, FunctionModel, Place};
 
 use crate::notes::{Noted, Notes};
+use crate::sides::Sides;
 
 /// The effect of a function that releases what lies somewhere in its inputs.
 pub const DRAINS: &str = "releases parts of its inputs";
@@ -51,6 +53,8 @@ pub struct Survey {
     pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
     pub degraded: BTreeSet<(String, String)>,
+    /// What functions do besides.
+    pub sides: Arc<Sides>,
 }
 
 impl Survey {
@@ -62,6 +66,7 @@ impl Survey {
             survey.add(&program.function(id).name, &notes.of(analysis, id));
         }
         survey.addressed = notes.addressed(program);
+        survey.sides = notes.sides(analysis);
         for name in program.externs.iter() {
             if analysis.knowledge.models.get(name).is_some_and(needs_first) {
                 survey.needy.insert(name.clone());

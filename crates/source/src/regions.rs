@@ -99,6 +99,12 @@ impl Regions {
         self.changes.iter().any(|&(at, _)| low <= at && at < high)
     }
 
+    /// Whether the place is compiled in every configuration; the guard around a whole header is none.
+    pub fn is_unconditional(&self, offset: usize) -> bool {
+        let around = |group: &&Group| (group.start..group.end).contains(&offset);
+        self.groups.iter().filter(around).all(|group| group.branches.len() == 1 && group.start == 0)
+    }
+
     /// Texts under a condition inside `within`, apart from those that are never compiled together with `offset`.
     pub fn branches_beside(&self, within: Span, offset: usize) -> Vec<Span> {
         let apart = |group: &&Group| within.contains(group.start) && !(group.start..group.end).contains(&offset);

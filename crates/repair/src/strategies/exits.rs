@@ -1,10 +1,10 @@
 //! A release right before the statement that leaves: `return`, `goto`, `break`, `continue`, or a macro that does.
 
-use caulk_source::{Origin, Placement, Snippet, StmtKind};
+use caulk_source::{Call, DeclKind, Origin, Placement, Snippet, Span, StmtKind};
 
 use super::{Bench, Proposals, code_of};
 use crate::change::{BEFORE_EXIT, Candidate};
-use crate::target::root;
+use crate::target::{is_number, root};
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -30,6 +30,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
         let mentioned = [root(&holder), "errno"].iter().any(|name| function.file.mentions(value, name));
         let looks = mentioned || inner.contains(['(', '*', '[', '>', '.']);
+        if looks && is_inside(bench, value, root(&holder)) {
+            continue;
+        }
         if looks {
             let name = function.fresh_name("result");
             let made = function.return_through_temp(sink, &name, &code, Placement::Auto);
@@ -40,6 +43,23 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
     }
+}
+
+/// A pointer that the function returns may lead into what is released: read from a struct that a library has filled, or
+/// given by a call that was given the block.
+pub fn is_inside(bench: &Bench<'_>, value: Span, holder: &str) -> bool {
+    let function = &bench.target.function;
+    if !function.return_type.contains('*') || function.file.mentions(value, "errno") {
+        return false;
+    }
+    let text = function.text(value);
+    let variable = root(text.trim_start_matches(['(', '&', '*', ' ']));
+    let own = function.variable_at(variable, value.start).map(|decl| &function.decls[decl]);
+    let filled = own.is_some_and(|decl| decl.kind == DeclKind::Local && !is_number(&decl.canonical_type));
+    let given = function.calls.iter().any(|call| value.covers(call.span) && function.file.mentions(call.span, holder));
+    let is_library = |call: &Call| bench.workshop.function_named(&call.callee, bench.patched).is_none();
+    let library = function.calls.iter().any(|call| value.covers(call.span) && is_library(call));
+    filled && text.contains(['.', '[']) && !text.contains('(') || given && library
 }
 
 pub fn what(kind: &StmtKind) -> &'static str {
@@ -53,6 +73,9 @@ pub fn what(kind: &StmtKind) -> &'static str {
 
 /// The macro stays as it is: the block is released before it, under the condition that one of its arguments is.
 fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroId) {
+    if !bench.is_one_macro(&bench.target.function.macros[id].name) {
+        return;
+    }
     let function = &bench.target.function;
     let Some(sink) = bench.target.sink else { return };
     let used = &function.macros[id];

@@ -21,6 +21,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let Some(sink) = bench.target.sink else { return };
     let Origin::WholeMacro(id) = function.stmt(sink).origin else { return };
     let used = &function.macros[id];
+    if !bench.is_one_macro(&used.name) {
+        return;
+    }
     for (holder, release) in bench.releases_at(function.stmt(sink).span.start) {
         if holder != root(&holder) {
             continue;

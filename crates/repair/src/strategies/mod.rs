@@ -23,7 +23,7 @@ mod use_after_free;
 use std::path::PathBuf;
 
 use caulk_findings::{Place, Rule};
-use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Snippet, StmtId, StmtKind};
+use caulk_source::{CallId, EditSet, FunctionSource, Origin, Refusal, Snippet, Span, StmtId, StmtKind};
 
 use crate::change::Candidate;
 use crate::configurations;
@@ -95,6 +95,10 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
     for candidate in std::mem::take(&mut all.candidates) {
         match configurations::speaks_against(bench.target, &candidate) {
             Some(reason) => all.refusals.push(reason),
+            None if bench.is_before_needed(&candidate) => all.refusals.push("what is returned may lead into it".into()),
+            None if bench.is_behind_errno(&candidate) => {
+                all.refusals.push("it may change `errno`, which is set there".into())
+            }
             None => all.candidates.push(candidate),
         }
     }
@@ -169,6 +173,57 @@ impl Bench<'_> {
             }
             at = block;
         }
+    }
+
+    /// Whether code is put right before a `return` of something that may lie in what it releases.
+    fn is_before_needed(&self, candidate: &Candidate) -> bool {
+        let function = &self.target.function;
+        let returned = function.stmts.iter().filter_map(|stmt| match stmt.kind {
+            StmtKind::Return { value: Some(value) } if stmt.origin == Origin::Written => Some((stmt.span.start, value)),
+            _ => None,
+        });
+        let inserted = |at: usize| {
+            candidate.edits.edits().iter().any(|edit| {
+                let between = || function.file.slice(Span::new(edit.span.end, at)).iter().all(u8::is_ascii_whitespace);
+                edit.span.start == edit.span.end && edit.span.end <= at && between()
+            })
+        };
+        let holders = self.target.holders();
+        candidate.file == function.file.path
+            && returned.into_iter().any(|(at, value)| {
+                holders.iter().any(|holder| exits::is_inside(self, value, crate::target::root(holder))) && inserted(at)
+            })
+    }
+
+    /// Whether a macro has one definition in its file, whatever the configuration: what it does is seen there alone.
+    fn is_one_macro(&self, name: &str) -> bool {
+        let file = &self.target.function.file;
+        let (mut at, mut defined) = (0, Vec::new());
+        for line in file.bytes.split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line);
+            let rest = text.trim_start().strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("define"));
+            let mut words = rest.into_iter().flat_map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_'));
+            if words.find(|word| !word.is_empty()) == Some(name) {
+                defined.push(at);
+            }
+            at += line.len();
+        }
+        let everywhere = |at: usize| file.regions.is_unconditional(at);
+        matches!(defined.as_slice(), [at] if everywhere(*at))
+    }
+
+    /// Whether something that may fail is released right behind `errno = …;`.
+    fn is_behind_errno(&self, candidate: &Candidate) -> bool {
+        let function = &self.target.function;
+        let sets = |assign: &caulk_source::Assign, at: usize| {
+            let end = function.stmt(assign.stmt).span.end;
+            let between = || function.file.slice(Span::new(end, at)).iter().all(u8::is_ascii_whitespace);
+            function.text(assign.lhs) == "errno" && end <= at && between()
+        };
+        let behind = |at: usize| function.assigns.iter().any(|assign| sets(assign, at));
+        self.target.finding.family != "memory"
+            && candidate.file == function.file.path
+            && candidate.edits.edits().iter().any(|edit| behind(edit.span.start))
     }
 
     /// Whether control leaves the statement's block there.

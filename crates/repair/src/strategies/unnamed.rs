@@ -4,6 +4,7 @@
 use caulk_source::{Call, CallId, EditSet, Placement, Snippet, Span, StmtKind, declarator};
 
 use super::conditional::conditions;
+use super::exits::is_pure;
 use super::{Bench, Proposals, replace};
 use crate::change::Candidate;
 
@@ -19,12 +20,20 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         return;
     }
     if call.result_ignored {
-        at_once(bench, all, call);
+        // Nobody looks whether there is something to release.
+        if release == "free" {
+            at_once(bench, all, call);
+        }
         return;
     }
     let Some(outer) = outer(bench, inner) else { return };
     let outer = &function.calls[outer];
     copied(bench, all, outer, call);
+    // In which order arguments are evaluated is the compiler's choice, but it must stay the same.
+    let is_busy = |arg: &caulk_source::Argument| arg.span != call.span && !is_pure(&function.text(arg.span));
+    if outer.args.iter().any(is_busy) {
+        return;
+    }
     let name = function.fresh_name("item");
     let title = || format!("name the result of `{}`, so that it can be released", call.callee);
     let code = format!("{release}({name});");

@@ -14,7 +14,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
     let function = &target.function;
     let finding = target.finding;
-    let Some(sink) = target.sink else { return };
+    // When memory goes, nobody sees; a stream that is closed later is written later.
+    let Some(sink) = target.sink.filter(|_| finding.family == "memory") else { return };
     let releases = finding.steps.iter().filter(|step| step.kind == StepKind::Release && step.depth == 0);
     for step in releases {
         let Some(call) = function.call_at(step.place.line, step.place.column, &finding.release) else { continue };
