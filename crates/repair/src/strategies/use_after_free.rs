@@ -27,6 +27,9 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let release = call.stmt;
         let text = format!("{};", function.text(call.span));
         let title = format!("release {} only after its last use", finding.object);
+        if is_set_anew(bench, call, sink) {
+            continue;
+        }
         if let StmtKind::Return { value: Some(value) } = function.stmt(sink).kind {
             value_first(bench, all, sink, value, release);
             let name = function.fresh_name("result");
@@ -63,6 +66,19 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
 }
 
 /// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
+/// Whether the name of what is released means something else before the use is over.
+fn is_set_anew(bench: &Bench<'_>, call: &caulk_source::Call, sink: StmtId) -> bool {
+    let function = &bench.target.function;
+    let Some(argument) = call.args.first().map(|arg| function.text(arg.span)) else { return true };
+    let name = crate::target::root(&argument);
+    let (from, to) = (call.span.end, function.stmt(sink).span.end.max(call.span.end));
+    let between = Span::new(from, to);
+    let sets = |assign: &caulk_source::Assign| {
+        between.covers(assign.span) && crate::target::root(&function.text(assign.lhs)) == name
+    };
+    function.assigns.iter().any(sets) || function.text(between).contains(&format!("&{name}"))
+}
+
 fn value_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, value: Span, release: StmtId) {
     let function = &bench.target.function;
     let items = function.stmt(sink).parent.map(|parent| &function.stmt(parent).kind);
