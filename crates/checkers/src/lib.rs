@@ -79,7 +79,6 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
         !callers.rule_out(incident)
             && !latent::needs_unexpected_null(analysis, incident)
             && !choice::asks_again(analysis.knowledge.program, incident)
-            && !choice::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident)
     };
     considered.into_iter().filter(reported).collect()
 }

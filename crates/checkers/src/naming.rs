@@ -244,15 +244,6 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Is the cell behind a pointer a member of a union, as far as the types are known?
-    pub fn is_in_union(&self, ptr: ValueId) -> bool {
-        let ValueKind::Inst(inst) = self.function.values[ptr].kind else { return false };
-        let Op::Offset { base, bytes, .. } = self.function.insts[inst].op else { return false };
-        let Some(ty) = self.base(base, 4).1 else { return false };
-        let is_union = |ty: TypeId| matches!(self.unit.kind(ty), Some(TypeKind::Union(_)));
-        self.unit.members_at(ty, bytes).iter().any(|field| field.ty.is_some_and(is_union))
-    }
-
     /// A condition as text, as far as names are known.
     pub fn condition(&self, value: ValueId) -> String {
         self.expression(value, 4)
