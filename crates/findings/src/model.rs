@@ -44,6 +44,11 @@ impl Rule {
         Rule::ALL.into_iter().find(|rule| rule.id() == id)
     }
 
+    /// Something is not released, rather than released too early or wrongly.
+    pub fn is_leak(self) -> bool {
+        matches!(self, Rule::MemoryLeak | Rule::ResourceLeak | Rule::LeakAtExit)
+    }
+
     /// The CWE number that other tools know it by.
     pub fn cwe(self) -> u32 {
         match self {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_analysis::Doubt;
-use caulk_findings::{Finding, Rule};
+use caulk_findings::{Finding, Place, Rule};
 
 use crate::change::{Change, Expect};
 use crate::survey::{DRAINS, Survey};
@@ -22,7 +22,7 @@ pub fn prove(
 ) -> Result<Vec<String>, String> {
     warnings(after)?;
     let survey = &after.survey;
-    appeared(before, survey)?;
+    appeared(before, survey, change)?;
     let (released, changed) = releases(before, survey, change, expect, finding)?;
     // A block that nobody else refers to is gone: other functions cannot tell, whatever the analysis makes of it.
     let alone = expect.only_releases() && !expect.overwrites && !expect.grows && released > 0;
@@ -54,7 +54,7 @@ pub fn first_look(
     expect: Expect,
 ) -> Result<(), String> {
     warnings(seen)?;
-    appeared(before, &seen.survey)?;
+    appeared(before, &seen.survey, change)?;
     releases(before, &seen.survey, change, expect, finding).map(|_| ())
 }
 
@@ -107,16 +107,31 @@ pub const REMAINS: &str = "the error would remain";
 /// What is said of a candidate that would look into a null pointer.
 pub const NULL_THERE: &str = "on some path the pointer is null there";
 
-fn appeared(before: &Survey, after: &Survey) -> Result<(), String> {
+fn appeared(before: &Survey, after: &Survey, change: &Change) -> Result<(), String> {
     let old = count(before.findings.iter().map(identity));
     let new = count(after.findings.iter().map(identity));
+    // Another loss of a block that was lost before is no new error. Another use of a released one is, also where an
+    // old use went: the release may have come to another block.
+    let used: BTreeSet<_> = before.findings.iter().map(|found| (found.rule, moved(&found.sink, change))).collect();
     for found in &after.findings {
         let key = identity(found);
-        if new[&key] > old.get(&key).copied().unwrap_or(0) {
+        let sink = (found.sink.file.as_str(), found.sink.line, found.sink.column);
+        let is_elsewhere = !found.rule.is_leak() && !used.contains(&(found.rule, sink));
+        if is_elsewhere || new[&key] > old.get(&key).copied().unwrap_or(0) {
             return Err(format!("it would cause another error: {}", found.message));
         }
     }
     Ok(())
+}
+
+/// Where a place of the program before is afterwards.
+fn moved<'a>(place: &'a Place, change: &Change) -> (&'a str, u32, u32) {
+    let (line, column) = if std::path::Path::new(&place.file) == change.file {
+        change.position(place.line, place.column)
+    } else {
+        (place.line, place.column)
+    };
+    (&place.file, line, column)
 }
 
 fn gone(before: &Survey, after: &Survey, finding: &Finding, change: &Change) -> Result<(), String> {
@@ -126,19 +141,11 @@ fn gone(before: &Survey, after: &Survey, finding: &Finding, change: &Change) -> 
     if new.get(&key).copied().unwrap_or(0) >= old.get(&key).copied().unwrap_or(0) {
         return Err(REMAINS.into());
     }
-    let moved = |place: &caulk_findings::Place| {
-        if std::path::Path::new(&place.file) == change.file {
-            change.position(place.line, place.column)
-        } else {
-            (place.line, place.column)
-        }
-    };
-    let (source, sink) = (moved(&finding.source), moved(&finding.sink));
+    let (source, sink) = (moved(&finding.source, change), moved(&finding.sink, change));
     let same = |found: &&Finding| {
         found.rule == finding.rule
-            && (found.source.line, found.source.column) == source
-            && (found.sink.line, found.sink.column) == sink
-            && found.sink.file == finding.sink.file
+            && (found.source.line, found.source.column) == (source.1, source.2)
+            && (found.sink.file.as_str(), found.sink.line, found.sink.column) == sink
     };
     match after.findings.iter().find(same) {
         Some(_) => Err(REMAINS.into()),

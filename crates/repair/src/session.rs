@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use caulk_analysis::Doubt;
 use caulk_base::{ContentHash, Hasher};
-use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus, Rule};
+use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
 use caulk_source::{FileText, unified_diff};
 
 use crate::change::{self, Candidate, Change, Expect};
@@ -128,7 +128,7 @@ impl Session<'_> {
     fn is_wrong_already(&self, finding: &Finding) -> bool {
         let same =
             |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
-        self.survey.findings.iter().any(|other| !is_leak(other.rule) && same(other))
+        self.survey.findings.iter().any(|other| !other.rule.is_leak() && same(other))
     }
 
     fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
@@ -144,7 +144,7 @@ impl Session<'_> {
         if let Some(reason) = refuse::reason(&target) {
             return Err(reason);
         }
-        if is_leak(finding.rule) && self.is_wrong_already(finding) {
+        if finding.rule.is_leak() && self.is_wrong_already(finding) {
             return Err(WRONG_ALREADY.into());
         }
         let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };
@@ -458,8 +458,4 @@ fn rank(reason: &str) -> u8 {
         _ if reason.contains("another error") => 2,
         _ => 1,
     }
-}
-
-fn is_leak(rule: Rule) -> bool {
-    matches!(rule, Rule::MemoryLeak | Rule::ResourceLeak | Rule::LeakAtExit)
 }

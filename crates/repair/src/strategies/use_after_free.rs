@@ -65,7 +65,6 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
 }
 
-/// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
 /// Whether the name of what is released means something else before the use is over.
 fn is_set_anew(bench: &Bench<'_>, call: &caulk_source::Call, sink: StmtId) -> bool {
     let function = &bench.target.function;
@@ -79,6 +78,7 @@ fn is_set_anew(bench: &Bench<'_>, call: &caulk_source::Call, sink: StmtId) -> bo
     function.assigns.iter().any(sets) || function.text(between).contains(&format!("&{name}"))
 }
 
+/// `free(p); return p->size;` becomes `result = p->size; free(p); return result;`
 fn value_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, value: Span, release: StmtId) {
     let function = &bench.target.function;
     let items = function.stmt(sink).parent.map(|parent| &function.stmt(parent).kind);
