@@ -16,7 +16,7 @@ pub struct Cfg {
     /// Blocks of any loop.
     in_loop: IdVec<BlockId, bool>,
     /// The block of each instruction.
-    block_of: Vec<BlockId>,
+    pub block_of: Vec<BlockId>,
     /// The last instruction of each block that reads a value; beyond all of them if it is read later.
     last_use: IdVec<BlockId, FxHashMap<ValueId, InstId>>,
 }

@@ -21,6 +21,7 @@ use crate::merge::{self, Grain};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
 use crate::replay::Following;
+use crate::short::Counter;
 use crate::state::State;
 use crate::summary::Summary;
 use crate::term::{TermId, Terms};
@@ -160,6 +161,8 @@ pub(crate) struct Engine<'a> {
     pub block: BlockId,
     /// The `return` statement that is being left.
     pub return_at: Option<InstId>,
+    /// Loops of a few rounds that are run one by one, by their heads.
+    pub short: FxHashMap<BlockId, Option<Counter>>,
 }
 
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
@@ -230,6 +233,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         following: None,
         block: BlockId(0),
         return_at: None,
+        short: FxHashMap::default(),
     }
 }
 
@@ -328,7 +332,10 @@ impl Engine<'_> {
             self.leave_through(to, state, terminator);
             return None;
         }
-        if self.cfg.loop_head[to] && self.cfg.order[to] <= self.cfg.order[from] {
+        if self.cfg.loop_head[to]
+            && self.cfg.order[to] <= self.cfg.order[from]
+            && !self.runs_by_number(to, &state, false)
+        {
             self.begin_round(&mut state, to);
         }
         Some((to, state))
@@ -394,6 +401,10 @@ impl Engine<'_> {
         }
         let states = self.merge_all(head, std::mem::take(entering), false);
         for state in states {
+            if let Some(mut through) = self.run_through(head, &state) {
+                leaving.append(&mut through);
+                continue;
+            }
             let mut next = Vec::new();
             self.run_block(head, vec![state.clone()], &mut next);
             if next.iter().all(|&(to, _)| stays(self, to)) {
@@ -440,7 +451,8 @@ impl Engine<'_> {
     /// Moves a state over the edge: phis take their values, dead values go, lost objects are noticed.
     fn enter(&mut self, from: BlockId, to: BlockId, state: &mut State) {
         let function = self.function;
-        let back = self.cfg.order[to] <= self.cfg.order[from];
+        let back = self.cfg.order[to] <= self.cfg.order[from]
+            && !(self.cfg.loop_head[to] && self.runs_by_number(to, state, true));
         let mut phis: Vec<(ValueId, TermId)> = Vec::new();
         for (_, inst) in function.block_insts(to) {
             match &inst.op {

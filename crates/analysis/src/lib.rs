@@ -48,6 +48,7 @@ mod replay;
 mod report;
 pub mod roles;
 mod schedule;
+mod short;
 pub mod show;
 mod slots;
 mod state;
