@@ -37,6 +37,9 @@ impl Engine<'_> {
                 if known.status.may(Status::FREED) {
                     self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
                 }
+                if how == Use::Write && known.family != self.memory && self.is_write_protected(obj) {
+                    return false;
+                }
                 if let Some(entry) = state.obj_mut(obj) {
                     entry.touched = entry.touched.max(Some(at));
                 }

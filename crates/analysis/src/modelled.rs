@@ -1,16 +1,19 @@
 //! Calls of functions that a model describes.
 
-use caulk_ir::{Call, CmpOp, Inst, InstId, Ty};
+use caulk_ir::{Call, Callee, CmpOp, Inst, InstId, Op, Target, Ty, ValueKind};
 use caulk_models::{Condition, Effect, FunctionModel, Place, ReturnModel};
 
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
 use crate::memory::LARGEST_PART;
-use crate::object::{ObjState, Object, Status};
+use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
+
+/// The bit of a protection that allows writing.
+const PROT_WRITE: i64 = 2;
 
 /// How a modelled call ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,6 +111,9 @@ impl Engine<'_> {
         if returns.twice {
             return self.returning_twice(state, id, inst, &args, model);
         }
+        if returns.sure.and_then(|arg| args.get(arg as usize)).is_some_and(|&arg| self.is_literal(arg)) {
+            return self.ending(state, id, inst, &args, model, Ending::Success).into_iter().collect();
+        }
         if !split {
             return match self.ending(state, id, inst, &args, model, Ending::Either) {
                 Some(state) => vec![state],
@@ -120,6 +126,26 @@ impl Engine<'_> {
         }
         let succeeded = self.ending(state, id, inst, &args, model, Ending::Success);
         failed.into_iter().chain(succeeded).collect()
+    }
+
+    /// Is it the address of a string that was written down in the source?
+    fn is_literal(&self, term: TermId) -> bool {
+        let Term::Addr { obj, .. } = *self.terms.get(term) else { return false };
+        matches!(*self.terms.object(obj), Object::Global(global) if self.knowledge.initial(global).is_literal)
+    }
+
+    /// Was the memory asked for without the right to write it, which nobody gives it later in this function?
+    pub(crate) fn is_write_protected(&self, obj: ObjId) -> bool {
+        let Object::Heap { site, .. } = *self.terms.object(obj) else { return false };
+        let protection = |inst: InstId| {
+            let Op::Call(call) = &self.function.insts[inst].op else { return None };
+            let Callee::Symbol(symbol) = call.callee else { return None };
+            let Target::Extern(external) = self.program.target(self.unit, symbol) else { return None };
+            call.args.get(self.knowledge.model(*external)?.protection? as usize).copied()
+        };
+        let Some(asked) = protection(site) else { return false };
+        let others = self.function.insts.ids().any(|inst| inst != site && protection(inst).is_some());
+        !others && matches!(self.function.values[asked].kind, ValueKind::Int(bits) if bits & PROT_WRITE == 0)
     }
 
     /// `setjmp`: the second time it comes back, the code behind the first return has run as far as somebody's `longjmp`.
@@ -196,7 +222,24 @@ impl Engine<'_> {
             Condition::OnFailure => ending != Ending::Success,
             Condition::ArgNull(n) => null(n).is_some_and(|range| range.constant() == Some(0)),
             Condition::ArgNotNull(n) => null(n).is_none_or(|range| range.constant() != Some(0)),
+            Condition::Unless(n, at) => !args.get(n as usize).is_some_and(|&arg| self.is_filled(state, arg, at)),
         }
+    }
+
+    /// Has the caller put something there, at so many bytes of what the pointer leads to?
+    fn is_filled(&self, state: &State, ptr: TermId, at: i64) -> bool {
+        let (obj, off) = match *self.terms.get(ptr) {
+            Term::Addr { obj, off } => (obj, off),
+            _ => match self.terms.known_deref(ptr) {
+                Some(obj) => (obj, 0),
+                None => return false,
+            },
+        };
+        let place = (obj, Off::At(off + at));
+        state.cells.binary_search_by_key(&place, |entry| entry.0).is_ok_and(|found| {
+            let held = state.cells[found].1.term;
+            state.facts.range(&self.terms, held).constant() != Some(0)
+        })
     }
 
     /// The pointer to a place.

@@ -239,7 +239,7 @@ fn allocates(
     let only_if_null = match when {
         Condition::Always | Condition::OnSuccess => None,
         Condition::ArgNull(arg) => Some(arg),
-        Condition::OnFailure | Condition::ArgNotNull(_) => return,
+        Condition::OnFailure | Condition::ArgNotNull(_) | Condition::Unless(..) => return,
     };
     let out = match place {
         Place::Return => None,

@@ -32,6 +32,12 @@ impl Models {
         for argument in &model.needs {
             parts.push(format!("needs argument {argument}, which must not be null"));
         }
+        if let Some(argument) = model.protection {
+            parts.push(format!("argument {argument} says whether the memory may be written"));
+        }
+        if let Some(argument) = returns.sure {
+            parts.push(format!("does not fail if argument {argument} is a string literal"));
+        }
         if returns.zero {
             parts.push("0 on success".to_owned());
         }
@@ -128,6 +134,9 @@ fn prefix(when: Condition) -> String {
         Condition::OnSuccess => "on success ".to_owned(),
         Condition::OnFailure => "on failure ".to_owned(),
         Condition::ArgNull(argument) => format!("if argument {argument} is null, "),
+        Condition::Unless(argument, offset) => {
+            format!("unless something lies at byte {offset} of *argument {argument}, ")
+        }
         Condition::ArgNotNull(argument) => format!("if argument {argument} is not null, "),
     }
 }

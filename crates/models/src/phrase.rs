@@ -8,6 +8,7 @@
 //! | `return` | the result |
 //! | … `on success`, `on failure` | only then |
 //! | … `if 1 is null`, `if 1 is not null` | only then |
+//! | … `unless 0+80` | not where something was put there: a pool that it is taken from |
 //!
 //! # Invariants
 //! - Every word of a phrase is consumed, or the phrase is an error.
@@ -74,7 +75,7 @@ impl<'p> Words<'p> {
         self.expect("into", &["into"])
     }
 
-    /// `on success`, `on failure`, `if 1 is [not] null`, or nothing.
+    /// `on success`, `on failure`, `if 1 is [not] null`, `unless 0+80`, or nothing.
     pub fn condition(&mut self) -> Read<Condition> {
         if self.accept("on") {
             let known = &["success", "failure"];
@@ -82,6 +83,13 @@ impl<'p> Words<'p> {
                 Some("success") => Ok(Condition::OnSuccess),
                 Some("failure") => Ok(Condition::OnFailure),
                 word => Err(Unexpected::new("`success` or `failure`", word, known)),
+            };
+        }
+        if self.accept("unless") {
+            let word = self.words.next();
+            return match word.and_then(place) {
+                Some(Place::Field(argument, offset)) => Ok(Condition::Unless(argument, offset)),
+                _ => Err(Unexpected::new("a place like `0+80`", word, &[])),
             };
         }
         if !self.accept("if") {

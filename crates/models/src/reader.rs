@@ -35,6 +35,8 @@
 //! | `zeroes` | N `for` N: this many bytes become 0 |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
+//! | `protection` | N: this argument has the bit `PROT_WRITE` or not; who writes without it crashes |
+//! | `sure` | N: where this argument is a string literal, it does not fail |
 //! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
 //! | `fails` | `null`, `negative`, `nonpositive`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
@@ -72,6 +74,8 @@ const FUNCTION_KEYS: &[&str] = &[
     "calls",
     "registers",
     "needs",
+    "protection",
+    "sure",
     "returns",
     "fails",
     "pure",
@@ -219,6 +223,7 @@ impl Reader<'_> {
                 name: name.to_owned(),
                 effects: Vec::new(),
                 needs: Vec::new(),
+                protection: None,
                 returns: ReturnModel::default(),
                 origin: Origin { file: Arc::clone(&self.file), line: self.document.line(&key.span()) },
             };
@@ -376,12 +381,20 @@ impl Reader<'_> {
                 model.needs.push(words.argument()?);
                 return Ok(words.end(&[])?);
             }
+            "protection" => {
+                model.protection = Some(words.argument()?);
+                return Ok(words.end(&[])?);
+            }
+            "sure" => {
+                model.returns.sure = Some(words.argument()?);
+                return Ok(words.end(&[])?);
+            }
             _ => {
                 returns(&mut model.returns, words)?;
                 return Ok(words.end(&[])?);
             }
         };
-        words.end(&["at", "on", "if", "into", "with", "into"])?;
+        words.end(&["at", "on", "if", "unless", "into", "with"])?;
         model.effects.push(effect);
         Ok(())
     }
@@ -444,10 +457,9 @@ impl Reader<'_> {
             }
             let own = self.functions.iter().find(|model| model.name == of);
             let found = if chains.contains_key(of) { None } else { own.or_else(|| self.models.get(of)) };
-            if let Some((effects, returns)) = found.map(|model| (model.effects.clone(), model.returns.clone())) {
+            if let Some(found) = found.cloned() {
                 if let Some(model) = self.functions.iter_mut().find(|model| model.name == like.name) {
-                    model.effects = effects;
-                    model.returns = returns;
+                    (model.effects, model.returns, model.protection) = (found.effects, found.returns, found.protection);
                 }
                 continue;
             }

@@ -59,6 +59,9 @@ pub enum Condition {
     /// Only if this argument is null: `realpath(path, NULL)` allocates.
     ArgNull(u32),
     ArgNotNull(u32),
+    /// Unless the caller has put something there, at so many bytes of what the argument points to: a pool that the memory
+    /// is taken from, and goes with (`z_stream.opaque`).
+    Unless(u32, i64),
 }
 
 /// One thing a function does.
@@ -137,6 +140,8 @@ pub struct ReturnModel {
     pub number_of: Option<u32>,
     /// Comes back twice (`setjmp`, `vfork`).
     pub twice: bool,
+    /// Succeeds where this argument is a literal: whoever wrote it down knows that it is a good one (`inet_pton`).
+    pub sure: Option<u32>,
 }
 
 /// Where a model was read.
@@ -161,6 +166,8 @@ pub struct FunctionModel {
     pub effects: Vec<Effect>,
     /// Arguments that must not be null: the program crashes otherwise.
     pub needs: Vec<u32>,
+    /// The argument that says by which accesses the memory may be used: a write without `PROT_WRITE` ends the program.
+    pub protection: Option<u32>,
     pub returns: ReturnModel,
     pub origin: Origin,
 }

@@ -76,7 +76,14 @@ fn streams_and_descriptors() {
 fn other_resources() {
     contract("getaddrinfo: allocates address list at *argument 3; not 0 on failure");
     contract("regcomp: allocates compiled regular expression at argument 0; not 0 on failure");
-    contract("mmap: allocates mapping; -1 on failure");
+    contract("mmap: allocates mapping; argument 2 says whether the memory may be written; -1 on failure");
+    contract(
+        "deflateInit_: unless something lies at byte 80 of *argument 0, allocates compression stream at argument 0; \
+         not 0 on failure",
+    );
+    contract(
+        "inet_pton: writes through argument 2; does not fail if argument 1 is a string literal; 0 or negative on failure",
+    );
     contract("sqlite3_close: on success releases database connection at argument 0; not 0 on failure");
     contract("deflateEnd: releases compression stream at argument 0");
     contract("SSL_CTX_up_ref: counts one more reference to SSL_CTX at argument 0");
