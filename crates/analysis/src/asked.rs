@@ -30,6 +30,8 @@ pub enum Question {
     /// Does the global keep its initial contents?
     Constant(GlobalId),
     Initial(GlobalId),
+    /// Is it a variable for a function, and written by its name only?
+    Hook(GlobalId),
     /// Does the function never come back, as far as control flow tells?
     Never(FuncId),
     /// Is the function summarised before the one that asks?
@@ -78,6 +80,11 @@ impl<'a> Asked<'a> {
     pub fn is_constant(&self, id: GlobalId) -> bool {
         self.note(Question::Constant(id));
         self.knowledge.is_constant(id)
+    }
+
+    pub fn is_hook(&self, id: GlobalId) -> bool {
+        self.note(Question::Hook(id));
+        self.knowledge.is_hook(id)
     }
 
     /// The definition of a global, for its initial contents.

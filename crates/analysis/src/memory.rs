@@ -52,9 +52,17 @@ impl Engine<'_> {
 
     /// Since when something that does not say which object it writes to may have changed this one.
     pub(crate) fn changed_unseen(&self, state: &State, obj: ObjId, pointer: bool) -> u32 {
-        let aliased = pointer && matches!(self.terms.object(obj), Object::Deref(_) | Object::Global(_));
+        let aliased = pointer
+            && state.aliased != 0
+            && matches!(self.terms.object(obj), Object::Deref(_) | Object::Global(_))
+            && !self.is_out_of_reach(obj);
         let stirred = state.stirred != 0 && is_common(&self.terms, obj);
         (if aliased { state.aliased } else { 0 }).max(if stirred { state.stirred } else { 0 })
+    }
+
+    /// A variable for a function to which no pointer leads: whoever writes it does so by its name.
+    pub(crate) fn is_out_of_reach(&self, obj: ObjId) -> bool {
+        matches!(*self.terms.object(obj), Object::Global(global) if self.knowledge.is_hook(global))
     }
 
     /// Where a global's initialiser says something, and how many bytes it takes there.

@@ -137,7 +137,8 @@ impl Engine<'_> {
             return self.initial(global, at).unwrap_or(ZERO);
         }
         let stirred = if before.stirred != 0 && is_common(&self.terms, obj) { before.stirred } else { 0 };
-        let epoch = before.epoch(obj).max(before.aliased).max(stirred);
+        let aliased = if before.aliased != 0 && self.is_out_of_reach(obj) { 0 } else { before.aliased };
+        let epoch = before.epoch(obj).max(aliased).max(stirred);
         match before.load(&mut self.terms, obj, off, 8) {
             term if epoch == 0 || term == ZERO => term,
             _ => self.terms.content(obj, off, epoch),

@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
 use caulk_ir::{
-    ExternId, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId, ValueKind,
+    ExternId, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, TypeKind, UnitId, ValueKind,
 };
 use caulk_models::{FamilyId, FunctionModel, Models};
 
@@ -39,6 +39,8 @@ pub struct Common {
     pub never: Arc<IdVec<FuncId, bool>>,
     /// Globals that nothing in the program writes or gives away.
     constant: Arc<IdVec<GlobalId, bool>>,
+    /// Variables for functions to which nobody has a pointer.
+    hooks: Arc<IdVec<GlobalId, bool>>,
     /// Functions that may keep one of their variable arguments.
     variadic: Arc<IdVec<FuncId, bool>>,
     /// Globals that are nothing but an argument, and who passes it.
@@ -69,8 +71,10 @@ impl<'a> Knowledge<'a> {
             program.externs.iter().map(|name| models.get(name)).collect();
         let never = noreturn::find(program, |id| externs[id].is_some_and(|model| model.returns.never));
         let graph = callgraph::build(program, &never);
+        let (constant, hooks) = constants(program);
         let common = Common {
-            constant: Arc::new(constants(program)),
+            constant: Arc::new(constant),
+            hooks: Arc::new(hooks),
             passing: Arc::new(passing::find(program, &graph)),
             graph: Arc::new(graph),
             never: Arc::new(never),
@@ -94,6 +98,11 @@ impl<'a> Knowledge<'a> {
     /// Does the global keep its initial contents?
     pub fn is_constant(&self, id: GlobalId) -> bool {
         self.constant[id]
+    }
+
+    /// Is it a variable for a function, and only ever written by its name?
+    pub fn is_hook(&self, id: GlobalId) -> bool {
+        self.hooks[id]
     }
 
     /// Is the global read by nobody once this function has returned, until it is set again?
@@ -140,13 +149,16 @@ impl<'a> Knowledge<'a> {
     }
 }
 
-/// Globals that are only ever read in place: their initialiser says all about them.
-fn constants(program: &Program) -> IdVec<GlobalId, bool> {
+/// Globals that are only ever read in place: their initialiser says all about them. And variables for functions that are
+/// only ever read and written in place.
+fn constants(program: &Program) -> (IdVec<GlobalId, bool>, IdVec<GlobalId, bool>) {
     let mut constant = IdVec::filled(program.globals.len(), true);
-    let mut give_away = |unit: UnitId, symbol: SymbolId| {
+    let mut hooks: IdVec<GlobalId, bool> = program.globals.ids().map(|id| holds_function(program, id)).collect();
+    let mut name = |unit: UnitId, symbol: SymbolId, in_place: bool| {
         if let Target::Globals(all) = program.target(unit, symbol) {
             for &global in all {
                 constant[global] = program.global(global).is_const;
+                hooks[global] &= in_place;
             }
         }
     };
@@ -154,18 +166,20 @@ fn constants(program: &Program) -> IdVec<GlobalId, bool> {
         for global in unit.globals.iter() {
             for init in &global.init {
                 if let InitValue::Address(symbol, _) = init.value {
-                    give_away(unit_id, symbol);
+                    name(unit_id, symbol, false);
                 }
             }
         }
         for function in unit.functions.iter() {
             for inst in function.insts.iter() {
-                if matches!(inst.op, Op::Load { .. }) {
-                    continue;
-                }
+                let place = match inst.op {
+                    Op::Load { .. } => continue,
+                    Op::Store { ptr, value } if ptr != value => Some(ptr),
+                    _ => None,
+                };
                 for_each_operand(&inst.op, |value| {
                     if let ValueKind::Address(symbol, _) = function.values[value].kind {
-                        give_away(unit_id, symbol);
+                        name(unit_id, symbol, place == Some(value));
                     }
                 });
             }
@@ -178,7 +192,24 @@ fn constants(program: &Program) -> IdVec<GlobalId, bool> {
             constant[id] = false;
         }
     }
-    constant
+    (constant, hooks)
+}
+
+/// Is it declared as a pointer to a function?
+fn holds_function(program: &Program, id: GlobalId) -> bool {
+    let types = &program.units[program.globals[id].0].types;
+    let (mut at, mut pointer) = (program.global(id).ty, false);
+    // Types nest; the limit is for damaged ones.
+    for _ in 0..16 {
+        let Some(known) = at.and_then(|ty| types.get(ty)) else { return false };
+        match known.kind {
+            TypeKind::Typedef(inner) | TypeKind::Const(inner) | TypeKind::Qualified(inner) => at = inner,
+            TypeKind::Pointer(inner) if !pointer => (at, pointer) = (inner, true),
+            TypeKind::Function => return pointer,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// All that is known after the analysis, beside the program.

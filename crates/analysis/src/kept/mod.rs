@@ -309,6 +309,7 @@ impl<'a> Kept<'a> {
         match question {
             Question::Summary(id) => self.hash(id),
             Question::Constant(id) => yes_or_no(knowledge.is_constant(id)),
+            Question::Hook(id) => yes_or_no(knowledge.is_hook(id)),
             Question::Initial(id) => *self.initials[id].get_or_init(|| self.ids.initial(knowledge.program, id)),
             Question::Never(id) => yes_or_no(knowledge.never[id]),
             Question::Earlier(id) => yes_or_no(knowledge.is_earlier(id, by)),

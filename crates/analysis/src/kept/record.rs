@@ -43,6 +43,7 @@ enum Asked {
     Summary(u32),
     Constant(u32),
     Initial(u32),
+    Hook(u32),
     Never(u32),
     Earlier(u32),
     Variadic(u32),
@@ -160,7 +161,7 @@ pub fn renumbered(
     let mut asked = asked.to_vec();
     let mut whole = asked.iter_mut().all(|(question, _)| match question {
         Question::Summary(id) | Question::Never(id) | Question::Earlier(id) | Question::Variadic(id) => by.function(id),
-        Question::Constant(id) | Question::Initial(id) | Question::Passing(id) => by.global(id),
+        Question::Constant(id) | Question::Initial(id) | Question::Hook(id) | Question::Passing(id) => by.global(id),
         Question::Null(_) | Question::Indirect(_) => true,
     });
     let mut summary = (*learned.summary).clone();
@@ -343,6 +344,7 @@ fn stored(question: Question, names: &mut Names<'_>) -> Asked {
         Question::Summary(id) => Asked::Summary(names.place(ids.functions[id])),
         Question::Constant(id) => Asked::Constant(names.place(ids.globals[id])),
         Question::Initial(id) => Asked::Initial(names.place(ids.globals[id])),
+        Question::Hook(id) => Asked::Hook(names.place(ids.globals[id])),
         Question::Never(id) => Asked::Never(names.place(ids.functions[id])),
         Question::Earlier(id) => Asked::Earlier(names.place(ids.functions[id])),
         Question::Variadic(id) => Asked::Variadic(names.place(ids.functions[id])),
@@ -365,6 +367,7 @@ fn asked_again(question: Asked, meanings: &Meanings) -> Option<Question> {
         Asked::Summary(at) => Question::Summary(function(at)?),
         Asked::Constant(at) => Question::Constant(global(at)?),
         Asked::Initial(at) => Question::Initial(global(at)?),
+        Asked::Hook(at) => Question::Hook(global(at)?),
         Asked::Never(at) => Question::Never(function(at)?),
         Asked::Earlier(at) => Question::Earlier(function(at)?),
         Asked::Variadic(at) => Question::Variadic(function(at)?),
