@@ -203,6 +203,9 @@ impl Engine<'_> {
             let is_argument = matches!(original, Term::Param(_));
             let decided = counted::decided_by(translation.summary, term, &Range { lo, hi, not: not.as_slice().into() });
             let term = self.translate(before, translation, term);
+            if decided.is_some() && hi <= 0 && counted::is_raised(&self.terms, term) {
+                return None;
+            }
             unforeseen.extend(decided.filter(|_| counted::is_hidden(&self.terms, term)));
             // `resize(p, count * size)`: what is worked out as a size is not taken to be 0.
             if is_argument

@@ -9,6 +9,8 @@
 //! 1. Ways that change a count only within bounds of the count itself are kept apart.
 //! 2. Where a release hangs on a number that callers have no name for, they are told that it *may* be released: with
 //!    "it was released" every further use would be an error on a way that does not exist.
+//!
+//! Who raises a count holds the block: that it was -1 before, so that a callee finds 0 and releases the block, is no way.
 
 use caulk_base::Id;
 use caulk_ir::BinOp;
@@ -50,6 +52,17 @@ pub fn is_hidden(terms: &Terms, term: TermId) -> bool {
     match *terms.get(term) {
         Term::Content { epoch, .. } => epoch != 0,
         Term::Bin(BinOp::Add, count, step) => terms.as_int(step).is_some() && is_hidden(terms, count),
+        _ => false,
+    }
+}
+
+/// A number in memory that this function has raised.
+pub fn is_raised(terms: &Terms, term: TermId) -> bool {
+    match *terms.get(term) {
+        Term::Bin(BinOp::Add, count, step) => {
+            terms.as_int(step).is_some_and(|step| step > 0) && matches!(terms.get(count), Term::Content { .. })
+        }
+        Term::Cast(_, _, inner) => is_raised(terms, inner),
         _ => false,
     }
 }

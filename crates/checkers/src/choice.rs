@@ -9,7 +9,11 @@
 //!
 //! Only some filters allocate, and they are put where `copies` is set: what an object does and what it says of itself go
 //! together. A block that is lost only in an object which calls the one function and says the other is not reported.
-//! Known imprecision: where the two have nothing to do with each other, a true leak is not seen.
+//!
+//! So it is with a function that copies, if there is one: `e->key = t->copy ? t->copy(key) : key`. Who passes a new key
+//! knows that there is none.
+//!
+//! Known imprecision: where the two have nothing to do with each other, a true error is not seen.
 
 use caulk_analysis::{Event, Incident, IncidentKind, Subject};
 use caulk_ir::{Callee, Function, InstId, Op, Program, SymbolId, ValueId, ValueKind};
@@ -24,6 +28,95 @@ pub fn asks_again(program: &Program, incident: &Incident) -> bool {
     let Callee::Value(pointer) = call.callee else { return false };
     let Some(owner) = read_from(function, pointer) else { return false };
     !incident.paths.is_empty() && incident.paths.iter().all(|path| is_asked(function, path, *site, owner))
+}
+
+/// Is the block lost by being given to a function that the object has or has not, and kept where it has none?
+pub fn is_copied_on_demand(program: &Program, incident: &Incident) -> bool {
+    let (IncidentKind::Leak, Subject::Allocated { site, .. }) = (&incident.kind, &incident.subject) else {
+        return false;
+    };
+    let function = program.function(incident.function);
+    let Some(block) = function.insts[*site].result else { return false };
+    let calls = function.insts.iter().filter_map(|inst| match &inst.op {
+        Op::Call(call) if call.args.contains(&block) => Some((call, inst.result?)),
+        _ => None,
+    });
+    let mut copying = calls.filter(|(call, _)| matches!(call.callee, Callee::Value(_)));
+    let Some((call, copy)) = copying.next() else { return false };
+    let Callee::Value(pointer) = call.callee else { return false };
+    // Of an object that is made here it is known what it has.
+    let Some(Owner::Value(owner)) = read_from(function, pointer) else { return false };
+    matches!(function.values[owner].kind, ValueKind::Param(_))
+        && is_tested(function, pointer)
+        && is_kept_instead(function, *site, copy, block)
+}
+
+/// Is the function that is read from somewhere compared with null, where it is read once more or here?
+fn is_tested(function: &Function, pointer: ValueId) -> bool {
+    let read = |value: ValueId| match function.values[value].kind {
+        ValueKind::Inst(inst) => match function.insts[inst].op {
+            Op::Load { ptr } => Some((read_from(function, value), offset(function, ptr))),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(place) = read(pointer) else { return false };
+    function.insts.iter().any(|inst| match inst.op {
+        Op::Cmp { a, b, .. } => function.values[b].kind == ValueKind::Null && read(a) == Some(place),
+        _ => false,
+    })
+}
+
+/// Where the copy goes, does the block itself go as well, or another that is made in the same way?
+fn is_kept_instead(function: &Function, site: InstId, copy: ValueId, block: ValueId) -> bool {
+    let callee = |inst: InstId| match &function.insts[inst].op {
+        Op::Call(call) => match call.callee {
+            Callee::Symbol(symbol) => Some((symbol, call.args.as_slice())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let like_block = |value: ValueId| {
+        value == block
+            || matches!(function.values[value].kind, ValueKind::Inst(inst)
+                if inst != site && callee(inst).is_some() && callee(inst) == callee(site))
+    };
+    let goes_to = |wanted: &dyn Fn(ValueId) -> bool| -> Vec<Option<(ValueId, i64)>> {
+        let stores = function.insts.iter().filter_map(|inst| match inst.op {
+            Op::Store { ptr, value } if wanted(value) => Some(place(function, ptr)),
+            _ => None,
+        });
+        stores.filter(Option::is_some).collect()
+    };
+    let copies = goes_to(&|value| value == copy);
+    let joined = function.insts.iter().any(|inst| match &inst.op {
+        Op::Phi { incoming } => {
+            incoming.iter().any(|entry| entry.1 == copy) && incoming.iter().any(|entry| like_block(entry.1))
+        }
+        _ => false,
+    });
+    joined || goes_to(&like_block).iter().any(|at| copies.contains(at))
+}
+
+/// Bytes from the pointer that a place begins with.
+fn offset(function: &Function, ptr: ValueId) -> i64 {
+    match function.values[ptr].kind {
+        ValueKind::Inst(inst) => match function.insts[inst].op {
+            Op::Offset { bytes, .. } => bytes,
+            _ => 0,
+        },
+        ValueKind::Address(_, bytes) => bytes,
+        _ => 0,
+    }
+}
+
+/// A base and bytes behind it.
+fn place(function: &Function, ptr: ValueId) -> Option<(ValueId, i64)> {
+    let ValueKind::Inst(inst) = function.values[ptr].kind else { return None };
+    match &function.insts[inst].op {
+        Op::Offset { base, bytes, indices, .. } if indices.is_empty() => Some((*base, *bytes)),
+        _ => None,
+    }
 }
 
 /// Who holds what is read: the first pointer on the way there.

@@ -3,6 +3,7 @@
 
 mod choice;
 mod classes;
+mod contrary;
 mod graph;
 mod inside;
 mod latent;
@@ -79,6 +80,8 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
         !callers.rule_out(incident)
             && !latent::needs_unexpected_null(analysis, incident)
             && !choice::asks_again(analysis.knowledge.program, incident)
+            && !choice::is_copied_on_demand(analysis.knowledge.program, incident)
+            && !contrary::contradicts_itself(analysis.knowledge.program, incident)
     };
     considered.into_iter().filter(reported).collect()
 }
