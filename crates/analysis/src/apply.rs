@@ -497,12 +497,10 @@ impl Engine<'_> {
             self.reachable(state, out.map(|entry| entry.1.term).collect::<Vec<_>>())
         };
         for obj in left {
-            if let Some(known) = state.obj_mut(obj) {
-                if handed_out.contains(obj) {
-                    known.housed = true;
-                } else {
-                    known.give_away();
-                }
+            if !handed_out.contains(obj)
+                && let Some(known) = state.obj_mut(obj)
+            {
+                known.give_away();
             }
         }
     }

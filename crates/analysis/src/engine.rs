@@ -152,7 +152,7 @@ pub(crate) struct Engine<'a> {
     /// What held the objects of which leaks were reported.
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// A variable is being overwritten: what it held counts as held no more.
-    pub forget_variables: bool,
+    pub forgotten: Option<VarId>,
     /// The ways on which the objects of the incidents came there.
     pub traces: BTreeMap<IncidentKey, Trace>,
     /// The ways that are being followed, if it is not all of them.
@@ -228,7 +228,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         grown: BTreeSet::new(),
         asked: FxHashMap::default(),
         held: BTreeMap::new(),
-        forget_variables: false,
+        forgotten: None,
         traces: BTreeMap::new(),
         following: None,
         block: BlockId(0),

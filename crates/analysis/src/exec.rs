@@ -312,9 +312,9 @@ impl Engine<'_> {
         }
         // The new value is held, whether or not it is read again.
         state.bind(ValueId(u32::MAX - 1), now);
-        self.forget_variables = true;
+        self.forgotten = Some(var);
         self.collect(state, Some(id), None);
-        self.forget_variables = false;
+        self.forgotten = None;
         state.env.pop();
         for obj in holds {
             if let Some(known) = state.obj_mut(obj)

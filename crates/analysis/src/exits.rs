@@ -282,7 +282,6 @@ impl Engine<'_> {
         for (_, known) in &mut state.objs {
             known.touched = None;
             known.within = None;
-            known.housed = false;
         }
         state
     }

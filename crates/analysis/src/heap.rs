@@ -514,6 +514,7 @@ impl Engine<'_> {
             return;
         }
         let mut roots: Vec<TermId> = Vec::new();
+        let forgotten = self.forgotten.and_then(|var| self.bindings.get(&var));
         match result {
             Some(result) => roots.extend(result),
             // The result of the instruction itself counts as held: it is about to be used.
@@ -526,7 +527,7 @@ impl Engine<'_> {
                             entry.0.0 > u32::MAX / 2
                                 || self.function.insts[at].result == Some(entry.0)
                                 // A variable still holds it: this instruction is not the one that loses it.
-                                || (self.bound.contains(&entry.0) && !self.forget_variables)
+                                || (self.bound.contains(&entry.0) && !forgotten.is_some_and(|values| values.contains(&entry.0)))
                                 || self.cfg.is_live_after(self.block, entry.0, at)
                         })
                     })
@@ -568,7 +569,7 @@ impl Engine<'_> {
                     continue;
                 }
                 let live = obj.status.without(Status::FAILED) == Status::LIVE;
-                if live && !obj.escaped && !obj.housed && !older {
+                if live && !obj.escaped && !older {
                     obj.lost = true;
                     obj.lost_at = at;
                 } else {

@@ -87,6 +87,15 @@ impl Engine<'_> {
                 }
             }
         }
+        let can_fail =
+            returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative || returns.fails_nonpositive;
+        let split = can_fail && model.effects.iter().any(needs_split);
+        let mut ends = Vec::new();
+        // `realloc` fails in a loop: nothing is made, and the block of an earlier round is still the latest one.
+        let fails_first = split && model.effects.iter().any(|effect| matches!(effect, Effect::Reallocates { .. }));
+        if fails_first {
+            ends.extend(self.failing(state.clone(), id, inst, args, model));
+        }
         // Room is made before arguments are looked at again: an argument may be the older block.
         // What is there already is kept: no new block.
         let replaces = |effect: &Effect| match effect {
@@ -105,27 +114,29 @@ impl Engine<'_> {
         } else {
             args.to_vec()
         };
-        let can_fail =
-            returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative || returns.fails_nonpositive;
-        let split = can_fail && model.effects.iter().any(needs_split);
         if returns.twice {
             return self.returning_twice(state, id, inst, &args, model);
         }
-        if returns.sure.and_then(|arg| args.get(arg as usize)).is_some_and(|&arg| self.is_literal(arg)) {
-            return self.ending(state, id, inst, &args, model, Ending::Success).into_iter().collect();
+        let sure = returns.sure.and_then(|arg| args.get(arg as usize)).is_some_and(|&arg| self.is_literal(arg));
+        if split && !sure && !fails_first {
+            ends.extend(self.failing(state.clone(), id, inst, &args, model));
         }
-        if !split {
-            return match self.ending(state, id, inst, &args, model, Ending::Either) {
-                Some(state) => vec![state],
-                None => Vec::new(),
-            };
-        }
-        let mut failed = self.ending(state.clone(), id, inst, &args, model, Ending::Failure);
-        if let Some(failed) = &mut failed {
-            failed.starved |= model.effects.iter().any(allocates);
-        }
-        let succeeded = self.ending(state, id, inst, &args, model, Ending::Success);
-        failed.into_iter().chain(succeeded).collect()
+        let ending = if split || sure { Ending::Success } else { Ending::Either };
+        ends.extend(self.ending(state, id, inst, &args, model, ending));
+        ends
+    }
+
+    fn failing(
+        &mut self,
+        state: State,
+        id: InstId,
+        inst: &Inst,
+        args: &[TermId],
+        model: &FunctionModel,
+    ) -> Option<State> {
+        let mut failed = self.ending(state, id, inst, args, model, Ending::Failure)?;
+        failed.starved |= model.effects.iter().any(allocates);
+        Some(failed)
     }
 
     /// Is it the address of a string that was written down in the source?

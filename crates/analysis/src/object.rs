@@ -78,8 +78,6 @@ pub struct ObjState {
     pub doubted: bool,
     /// A callee may have put something into it that is not this function's own.
     pub mixed: bool,
-    /// Put into a structure of our caller by a callee: not ours to report, though our caller may.
-    pub housed: bool,
     /// Made through a pointer to an allocator that may be exchanged for another: what releases it is not known for sure.
     pub chosen: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
@@ -123,7 +121,6 @@ impl ObjState {
             unsettled: false,
             doubted: false,
             mixed: false,
-            housed: false,
             chosen: false,
             lent: false,
             found: false,
@@ -166,7 +163,6 @@ impl ObjState {
             unsettled: self.unsettled || other.unsettled,
             doubted: self.doubted || other.doubted,
             mixed: self.mixed || other.mixed,
-            housed: self.housed || other.housed,
             chosen: self.chosen || other.chosen,
             lent: self.lent || other.lent,
             found: self.found && other.found,

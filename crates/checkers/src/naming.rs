@@ -4,6 +4,7 @@ use caulk_analysis::{Knowledge, Subject};
 use caulk_findings::Place;
 use caulk_ir::{
     Callee, FuncId, Function, InstId, Op, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind, VarId,
+    Variable,
 };
 use caulk_models::FamilyId;
 
@@ -125,10 +126,17 @@ impl<'a> Names<'a> {
             _ => &[],
         };
         args.iter().rev().filter_map(|&arg| {
-            let ValueKind::Inst(inst) = self.function.values[arg].kind else { return None };
-            match self.function.insts[inst].op {
-                Op::Alloca { var: Some(var), .. } => Some((self.kind_of(var), self.var(var))),
-                Op::Offset { member: Some(_), .. } => Some((Given::Pointer, self.lvalue(arg, 4))),
+            match self.function.values[arg].kind {
+                ValueKind::Inst(inst) => match self.function.insts[inst].op {
+                    Op::Alloca { var: Some(var), .. } => Some((self.kind_of(var), self.var(var))),
+                    Op::Offset { member: Some(_), .. } => Some((Given::Pointer, self.lvalue(arg, 4))),
+                    _ => None,
+                },
+                // An out-parameter that is handed on.
+                ValueKind::Param(param) => {
+                    let is_out = |var: &Variable| var.param == Some(param) && self.unit.is_pointer_to_pointer(var.ty);
+                    self.function.vars.iter().any(is_out).then(|| (Given::Pointer, self.lvalue(arg, 4)))
+                }
                 _ => None,
             }
         })
