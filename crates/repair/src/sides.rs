@@ -9,15 +9,18 @@
 //! What its constructor does as well, it may undo: a count of blocks goes up and down.
 //!
 //! # Known imprecision
-//! - Calls through pointers are not followed.
+//! - Functions of one name count as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_analysis::Analysis;
-use caulk_ir::{Callee, Function, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
+use caulk_ir::{Callee, FuncId, Function, InstId, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
 
 /// Calls are followed this deep.
 const DEPTH: usize = 4;
+
+/// Who is called when it is not known who is.
+const ANYBODY: &str = "(*)";
 
 /// Functions that somebody reads or hears of.
 const HEARD: &[&str] = &[
@@ -95,9 +98,16 @@ impl Sides {
             let (unit_id, function) = (program.unit_of(id), program.function(id));
             let unit = &program.units[unit_id];
             let calls = sides.calls.entry(function.name.clone()).or_default();
-            for inst in function.insts.iter() {
+            for (inst_id, inst) in function.insts.iter_ids() {
                 let Op::Call(call) = &inst.op else { continue };
-                let Callee::Symbol(symbol) = call.callee else { continue };
+                let symbol = match call.callee {
+                    Callee::Symbol(symbol) => symbol,
+                    Callee::Value(pointer) => {
+                        calls.extend(through_pointer(analysis, id, inst_id, pointer));
+                        continue;
+                    }
+                    _ => continue,
+                };
                 match program.target(unit_id, symbol) {
                     // Who does not come back is not part of what is done here.
                     Target::Functions(all) => calls.extend(
@@ -131,7 +141,7 @@ impl Sides {
         let (called, written) = self.reached(function);
         let own = constructor.map(|constructor| self.reached(constructor).1).unwrap_or_default();
         let unlocks = called.contains("pthread_mutex_unlock") && !called.contains("pthread_mutex_lock");
-        unlocks || called.iter().any(|name| HEARD.contains(name)) || !written.is_subset(&own)
+        unlocks || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name)) || !written.is_subset(&own)
     }
 
     fn reached(&self, function: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
@@ -147,6 +157,22 @@ impl Sides {
             }
         }
         (called, written)
+    }
+}
+
+/// Whom a call through a pointer may mean.
+fn through_pointer(analysis: &Analysis<'_>, id: FuncId, inst: InstId, pointer: ValueId) -> Vec<String> {
+    let (program, graph) = (analysis.knowledge.program, &analysis.knowledge.graph);
+    match graph.indirect.get(&(id, inst)) {
+        Some(targets) => {
+            let functions = targets.functions.iter().map(|&one| program.function(one).name.clone());
+            functions.chain(targets.library.iter().map(|&one| program.externs[one].clone())).collect()
+        }
+        None => match program.function(id).values[pointer].kind {
+            // Nobody has ever put a function there.
+            ValueKind::Inst(load) if graph.nulls.contains(&(id, load)) => Vec::new(),
+            _ => vec![ANYBODY.to_owned()],
+        },
     }
 }
 
