@@ -39,9 +39,11 @@ impl Engine<'_> {
             }
         }
         let args: Vec<TermId> = call.args.iter().map(|&arg| self.operand(&state, arg)).collect();
-        for name in &summary.assumed {
-            if args.iter().any(|&arg| !self.terms.mentions(arg).is_empty()) {
-                self.assumed.insert(name.clone());
+        if args.iter().any(|&arg| !self.terms.mentions(arg).is_empty()) {
+            for name in &summary.assumed {
+                if !self.assumed.contains(name) {
+                    self.assumed.insert(name.clone());
+                }
             }
         }
         self.calls_unknown |= summary.calls_unknown;
@@ -64,11 +66,12 @@ impl Engine<'_> {
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
         let mut absurd: Vec<usize> = Vec::new();
+        // What the callee's terms are here does not depend on the outcome.
+        let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
         for (number, outcome) in summary.outcomes.iter().enumerate() {
             if ignored && many && tells_of_another(summary, outcome) {
                 continue;
             }
-            let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
             if many && self.is_absurd(&state, outcome, &mut translation) {
                 absurd.push(number);
                 continue;
@@ -80,7 +83,6 @@ impl Engine<'_> {
         }
         if states.is_empty() {
             for number in absurd {
-                let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
                 let (next, outcome) = (self.ending_in(&state, number, many, id), &summary.outcomes[number]);
                 if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
                     states.push((outcome, next));
@@ -201,12 +203,18 @@ impl Engine<'_> {
             }
             let original = &translation.summary.terms[term.index()];
             let is_argument = matches!(original, Term::Param(_));
-            let decided = counted::decided_by(translation.summary, term, &Range { lo, hi, not: not.as_slice().into() });
-            let term = self.translate(before, translation, term);
-            if decided.is_some() && hi <= 0 && counted::is_raised(&self.terms, term) {
-                return None;
+            let part = term;
+            let term = self.translate(before, translation, part);
+            let raised = hi <= 0 && counted::is_raised(&self.terms, term);
+            let hidden = counted::is_hidden(&self.terms, term);
+            if raised || hidden {
+                let range = Range { lo, hi, not: not.as_slice().into() };
+                let decided = counted::decided_by(translation.summary, part, &range);
+                if raised && decided.is_some() {
+                    return None;
+                }
+                unforeseen.extend(decided.filter(|_| hidden));
             }
-            unforeseen.extend(decided.filter(|_| counted::is_hidden(&self.terms, term)));
             // `resize(p, count * size)`: what is worked out as a size is not taken to be 0.
             if is_argument
                 && (lo, hi) == (0, 0)
@@ -249,8 +257,9 @@ impl Engine<'_> {
             }
             if known.passed && matches!(self.terms.get(ptr), Term::Param(_) | Term::Content { epoch: 0, .. }) {
                 let input = self.terms.intern_object(Object::Deref(ptr));
-                let family = self.memory;
-                state.obj_entry(input, family).passed = true;
+                if !state.obj(input).is_some_and(|known| known.passed) {
+                    state.obj_entry(input, self.memory).passed = true;
+                }
             }
         }
         let changed: Vec<Option<TermId>> =
@@ -335,7 +344,7 @@ impl Engine<'_> {
             .chain(inputs.iter().map(|entry| entry.0))
             .collect();
         let guard = caulk_ir::ValueId(u32::MAX - 1);
-        for (index, term) in held.iter().enumerate() {
+        for (index, term) in held.iter().enumerate().rev() {
             state.bind(caulk_ir::ValueId(guard.0 - index as u32), *term);
         }
         if translation.summary.drained {
@@ -446,10 +455,8 @@ impl Engine<'_> {
             }
         }
         for &arg in &translation.args {
-            for obj in self.terms.mentions(arg).to_vec() {
-                if let Some(entry) = state.obj_mut(obj) {
-                    entry.touched = Some(id);
-                }
+            for &obj in self.terms.mentions(arg) {
+                state.touch(obj, id);
             }
         }
         self.collect_within(&mut state, id);
@@ -497,10 +504,8 @@ impl Engine<'_> {
             self.reachable(state, out.map(|entry| entry.1.term).collect::<Vec<_>>())
         };
         for obj in left {
-            if !handed_out.contains(obj)
-                && let Some(known) = state.obj_mut(obj)
-            {
-                known.give_away();
+            if !handed_out.contains(obj) {
+                state.give_away(obj);
             }
         }
     }
@@ -543,6 +548,36 @@ impl Engine<'_> {
         true
     }
 
+    fn state_with(&mut self, state: &State, literal: &Literal, id: InstId) -> Option<State> {
+        let mut next = state.clone();
+        let Range { lo, hi, not } = &literal.range;
+        self.assume_range(&mut next, literal.term, *lo, *hi, not, id).then_some(next)
+    }
+
+    /// Can a bound of a plain value hold? `None`: that takes a closer look (`assume_range`), to which this says the same.
+    fn may_hold(&mut self, state: &State, literal: &Literal) -> Option<bool> {
+        let Range { lo, hi, not } = &literal.range;
+        let term = literal.term;
+        let (op, k) = match (*lo, *hi, not.as_slice()) {
+            (lo, hi, []) if lo == hi => (CmpOp::Eq, lo),
+            (lo, i64::MAX, []) if lo != i64::MIN => (CmpOp::Sge, lo),
+            (i64::MIN, hi, []) if hi != i64::MAX => (CmpOp::Sle, hi),
+            (i64::MIN, i64::MAX, &[value]) => (CmpOp::Ne, value),
+            _ => return None,
+        };
+        let plain = matches!(
+            self.terms.get(term),
+            Term::Param(_) | Term::Content { .. } | Term::Sym { .. } | Term::Pure { .. }
+        );
+        if !plain || !state.facts.is_of_no_clause(&self.terms, term) {
+            return None;
+        }
+        let k = self.terms.int(k);
+        let cond = self.terms.cmp(op, term, k);
+        let Term::Cmp(..) = self.terms.get(cond) else { return None };
+        Some(state.facts.known(&self.terms, cond) != Some(false))
+    }
+
     /// One of two conditions of the callee holds.
     fn assume_either(
         &mut self,
@@ -556,21 +591,28 @@ impl Engine<'_> {
         }
         let mut side = |engine: &mut Self, literal: &Literal| {
             let term = engine.translate(before, translation, literal.term);
-            let mut next = state.clone();
-            let Range { lo, hi, not } = &literal.range;
-            let possible = engine.assume_range(&mut next, term, *lo, *hi, not, translation.site);
-            (Literal { term, range: literal.range.clone() }, possible.then_some(next))
+            let literal = Literal { term, range: literal.range.clone() };
+            match engine.may_hold(&state, &literal) {
+                Some(possible) => (literal, possible.then_some(None)),
+                None => {
+                    let next = engine.state_with(&state, &literal, translation.site);
+                    (literal, next.map(Some))
+                }
+            }
         };
         let (a, b) = (side(self, &clause.0), side(self, &clause.1));
         match (a, b) {
             ((_, None), (_, None)) => None,
-            ((_, Some(next)), (_, None)) | ((_, None), (_, Some(next))) => Some(next),
+            ((_, Some(Some(next))), (_, None)) | ((_, None), (_, Some(Some(next)))) => Some(next),
+            ((literal, Some(None)), (_, None)) | ((_, None), (literal, Some(None))) => {
+                self.state_with(&state, &literal, translation.site)
+            }
             ((a, Some(_)), (b, Some(_))) => {
                 let plain = |engine: &Self, literal: &Literal| {
                     engine.terms.mentions(literal.term).is_empty() && engine.terms.as_int(literal.term).is_none()
                 };
                 if plain(self, &a) && plain(self, &b) {
-                    state.facts.add_clause(if a <= b { Clause(a, b) } else { Clause(b, a) });
+                    state.facts.add_clause(&self.terms, if a <= b { Clause(a, b) } else { Clause(b, a) });
                 }
                 Some(state)
             }

@@ -78,9 +78,11 @@ impl Engine<'_> {
                     }
                 }
                 let certain = matches!(self.terms.get(pointer), Term::Func(_) | Term::Addr { .. });
-                for (obj, known) in states.iter_mut().flat_map(|state| &mut state.objs) {
-                    let made = matches!(self.terms.object(*obj), Object::Heap { site, .. } if *site == id);
-                    known.chosen |= made && !certain;
+                let made = |obj: ObjId| matches!(self.terms.object(obj), Object::Heap { site, .. } if *site == id);
+                for state in states.iter_mut().filter(|_| !certain) {
+                    for (obj, known) in state.objs.edit_if(|(obj, known)| made(*obj) && !known.chosen) {
+                        known.chosen |= made(*obj);
+                    }
                 }
                 states
             }
@@ -264,9 +266,7 @@ impl Engine<'_> {
     pub(crate) fn check_freed(&mut self, state: &mut State, arg: TermId, id: InstId) -> bool {
         let Some((obj, _)) = self.terms.pointee(arg) else { return true };
         let Some(known) = state.obj(obj).copied() else { return true };
-        if let Some(entry) = state.obj_mut(obj) {
-            entry.touched = Some(id);
-        }
+        state.touch(obj, id);
         if known.status.without(Status::FAILED) == Status::FREED {
             self.report(IncidentKind::UseAfterFree(Use::Passed), state, obj, known.family, id, None);
             return false;

@@ -9,8 +9,8 @@ pub struct Cfg {
     pub order: IdVec<BlockId, u32>,
     /// Some edge comes back to this block.
     pub loop_head: IdVec<BlockId, bool>,
-    /// Sorted values of instructions and parameters that are read later.
-    pub live_in: IdVec<BlockId, Vec<ValueId>>,
+    /// Values of instructions and parameters that are read later.
+    live_in: IdVec<BlockId, Bits>,
     /// For each loop head, the blocks of its loop.
     loops: FxHashMap<BlockId, Vec<bool>>,
     /// Blocks of any loop.
@@ -34,6 +34,11 @@ impl Cfg {
 
     pub fn is_in_some_loop(&self, at: InstId) -> bool {
         self.block_of.get(at.index()).is_some_and(|block| self.in_loop[*block])
+    }
+
+    /// Is the value read in the block or behind it?
+    pub fn is_live_in(&self, block: BlockId, value: ValueId) -> bool {
+        self.live_in[block].contains(value)
     }
 
     /// Is the value read after `at`, an instruction of `block`?
@@ -187,7 +192,7 @@ fn loops(
 fn last_uses(
     function: &Function,
     next: &IdVec<BlockId, Vec<BlockId>>,
-    live_in: &IdVec<BlockId, Vec<ValueId>>,
+    live_in: &IdVec<BlockId, Bits>,
 ) -> IdVec<BlockId, FxHashMap<ValueId, InstId>> {
     let later = InstId(u32::MAX);
     function
@@ -203,7 +208,7 @@ fn last_uses(
                 }
             }
             for &to in &next[block] {
-                last.extend(live_in[to].iter().map(|&value| (value, later)));
+                last.extend(live_in[to].iter().map(|value| (value, later)));
                 for (_, inst) in function.block_insts(to) {
                     match &inst.op {
                         Op::Phi { incoming } => {
@@ -233,6 +238,16 @@ impl Bits {
     fn remove(&mut self, value: ValueId) {
         self.0[value.index() / 64] &= !(1 << (value.index() % 64));
     }
+    fn contains(&self, value: ValueId) -> bool {
+        self.0.get(value.index() / 64).is_some_and(|word| word & (1 << (value.index() % 64)) != 0)
+    }
+    fn iter(&self) -> impl Iterator<Item = ValueId> {
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            let left = std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
+            let left = left.take_while(|&left| left != 0);
+            left.map(move |left| ValueId::new(at * 64 + left.trailing_zeros() as usize))
+        })
+    }
     fn union(&mut self, other: &Bits) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine |= theirs;
@@ -240,11 +255,7 @@ impl Bits {
     }
 }
 
-fn liveness(
-    function: &Function,
-    post: &[BlockId],
-    next: &IdVec<BlockId, Vec<BlockId>>,
-) -> IdVec<BlockId, Vec<ValueId>> {
+fn liveness(function: &Function, post: &[BlockId], next: &IdVec<BlockId, Vec<BlockId>>) -> IdVec<BlockId, Bits> {
     let values = function.values.len();
     let mut live: IdVec<BlockId, Bits> = IdVec::filled(function.blocks.len(), Bits::new(values));
     let tracked = |value: ValueId| {
@@ -290,19 +301,7 @@ fn liveness(
             }
         }
     }
-    live.iter()
-        .map(|set| {
-            let mut list = Vec::new();
-            for (word, &bits) in set.0.iter().enumerate() {
-                let mut rest = bits;
-                while rest != 0 {
-                    list.push(ValueId::new(word * 64 + rest.trailing_zeros() as usize));
-                    rest &= rest - 1;
-                }
-            }
-            list
-        })
-        .collect()
+    live
 }
 
 /// Calls `visit` for every value the instruction reads.

@@ -6,7 +6,9 @@
 //! A joined path has forgotten both conditions; without the clause, a caller that knows `n != NULL` and `count == 0`
 //! would believe that the function can fail.
 
+use caulk_ir::{BinOp, CastOp};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::facts::{Facts, Range};
 use crate::term::{Term, TermId, Terms};
@@ -27,7 +29,79 @@ pub struct Literal {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Clause(pub Literal, pub Literal);
 
+/// What has changed since what follows from the clauses was drawn: a clause of which nothing has changed still says
+/// nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct News {
+    /// The terms of which more is known; `None`: of all, for all that is known.
+    terms: Option<SmallVec<[TermId; MAX_NEWS]>>,
+    /// Some comparison was added, and may imply others.
+    atoms: bool,
+}
+
+const MAX_NEWS: usize = 6;
+/// Deeper formulas count as changed.
+const NEWS_DEPTH: u32 = 5;
+
+impl Default for News {
+    fn default() -> Self {
+        Self { terms: None, atoms: true }
+    }
+}
+
+impl News {
+    fn nothing() -> Self {
+        Self { terms: Some(SmallVec::new()), atoms: false }
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        !self.atoms && self.terms.as_ref().is_some_and(|terms| terms.is_empty())
+    }
+
+    /// May more be known of the term? See `Facts::range`, on which parts it depends.
+    fn concerns(&self, terms: &Terms, id: TermId) -> bool {
+        self.terms.as_ref().is_none_or(|changed| self.reaches(terms, changed, id, NEWS_DEPTH))
+    }
+
+    fn reaches(&self, terms: &Terms, changed: &[TermId], id: TermId, depth: u32) -> bool {
+        if changed.contains(&id) {
+            return true;
+        }
+        let (a, b) = match *terms.get(id) {
+            Term::Cmp(_, a, b) if !self.atoms => (a, b),
+            Term::Cmp(..) => return true,
+            Term::Bin(BinOp::Add | BinOp::Mul | BinOp::And | BinOp::Or, a, b) | Term::Ite(_, a, b) => (a, b),
+            Term::Cast(CastOp::ZExt, _, a) => (a, a),
+            _ => return false,
+        };
+        depth == 0 || self.reaches(terms, changed, a, depth - 1) || self.reaches(terms, changed, b, depth - 1)
+    }
+}
+
 impl Facts {
+    /// More is known of a term, or of a comparison.
+    pub(crate) fn note(&mut self, id: TermId, atom: bool) {
+        // A new clause makes everything news.
+        if self.clauses.is_empty() {
+            return;
+        }
+        self.news.atoms |= atom;
+        if let Some(terms) = &mut self.news.terms {
+            if terms.len() < MAX_NEWS {
+                terms.push(id);
+            } else {
+                self.news.terms = None;
+            }
+        }
+    }
+
+    /// Would more knowledge of the term tell nothing beyond it?
+    pub(crate) fn is_of_no_clause(&self, terms: &Terms, term: TermId) -> bool {
+        let news = News { terms: Some(SmallVec::from_slice(&[term])), atoms: false };
+        let concerns = |clause: &Clause| news.concerns(terms, clause.0.term) || news.concerns(terms, clause.1.term);
+        self.clauses.is_empty() || (self.news.is_none() && !self.clauses.iter().any(concerns))
+    }
+
     /// Does the literal hold, or can it not hold?
     fn decides(&self, terms: &Terms, literal: &Literal) -> Option<bool> {
         if matches!(terms.get(literal.term), Term::Cmp(..)) {
@@ -43,11 +117,15 @@ impl Facts {
         }
     }
 
-    pub fn add_clause(&mut self, clause: Clause) {
+    pub fn add_clause(&mut self, terms: &Terms, clause: Clause) {
+        let open = |literal: &Literal| self.decides(terms, literal).is_none();
+        let settled = self.news.is_none() || self.clauses.is_empty();
+        let settled = settled && open(&clause.0) && open(&clause.1);
         if self.clauses.len() < MAX_CLAUSES
             && let Err(at) = self.clauses.binary_search(&clause)
         {
             self.clauses.insert(at, clause);
+            self.news = if settled { News::nothing() } else { News::default() };
         }
     }
 
@@ -56,6 +134,10 @@ impl Facts {
         let mut at = 0;
         while at < self.clauses.len() {
             let Clause(a, b) = &self.clauses[at];
+            if !self.news.concerns(terms, a.term) && !self.news.concerns(terms, b.term) {
+                at += 1;
+                continue;
+            }
             let implied = match (self.decides(terms, a), self.decides(terms, b)) {
                 (Some(false), Some(false)) => return false,
                 (Some(true), _) | (_, Some(true)) => None,
@@ -75,6 +157,7 @@ impl Facts {
                 at = 0;
             }
         }
+        self.news = News::nothing();
         true
     }
 
@@ -86,8 +169,8 @@ impl Facts {
         self.narrow(literal.term, &literal.range)
     }
 
-    /// The clauses of two paths that meet, where `new` says whether conditions that only one of them knows may be paired.
-    pub(crate) fn join_clauses(&self, terms: &Terms, other: &Facts, new: bool) -> Vec<Clause> {
+    /// The clauses of two paths that meet, with the conditions that only one of them knows.
+    pub(crate) fn join_clauses(&self, terms: &Terms, other: &Facts, mut pairs: Pairs) -> Vec<Clause> {
         let holds_in = |facts: &Facts, clause: &Clause| {
             facts.clauses.binary_search(clause).is_ok()
                 || facts.decides(terms, &clause.0) == Some(true)
@@ -95,10 +178,11 @@ impl Facts {
         };
         let mut joined: Vec<Clause> = self.clauses.iter().filter(|clause| holds_in(other, clause)).cloned().collect();
         joined.extend(other.clauses.iter().filter(|clause| holds_in(self, clause)).cloned());
-        if new {
-            let (mine, theirs) = (self.beyond(terms, other), other.beyond(terms, self));
-            for a in &mine {
-                for b in &theirs {
+        if pairs.wanted {
+            pairs.mine.extend(self.atoms_beyond(terms, other, MAX_SIDE - pairs.mine.len()));
+            pairs.theirs.extend(other.atoms_beyond(terms, self, MAX_SIDE - pairs.theirs.len()));
+            for a in &pairs.mine {
+                for b in &pairs.theirs {
                     if a.term != b.term {
                         let (first, second) = if a <= b { (a, b) } else { (b, a) };
                         joined.push(Clause(first.clone(), second.clone()));
@@ -109,7 +193,7 @@ impl Facts {
         joined.sort_unstable();
         joined.dedup();
         // Of one value: below or above, as in the `else` of `if (0 <= i && i < n)`.
-        let mut opposite = if new { self.opposites(other) } else { Vec::new() };
+        let mut opposite = pairs.opposite;
         opposite.retain(|clause| joined.binary_search(clause).is_err());
         opposite.truncate(MAX_CLAUSES);
         joined.truncate(MAX_CLAUSES - opposite.len());
@@ -118,35 +202,85 @@ impl Facts {
         joined
     }
 
-    /// Values that lie on one side of a gap here and on the other side there.
-    fn opposites(&self, other: &Facts) -> Vec<Clause> {
-        let mut found = Vec::new();
-        for (term, range) in &self.ranges {
-            if let Ok(at) = other.ranges.binary_search_by_key(term, |entry| entry.0)
-                && range.is_opposite(&other.ranges[at].1)
-            {
-                let (mine, theirs) = (range.clone(), other.ranges[at].1.clone());
-                let (low, high) = if mine <= theirs { (mine, theirs) } else { (theirs, mine) };
-                found.push(Clause(Literal { term: *term, range: low }, Literal { term: *term, range: high }));
-            }
+    /// Comparisons of inputs that this path knows and the other does not, a few of them.
+    fn atoms_beyond(&self, terms: &Terms, other: &Facts, most: usize) -> Vec<Literal> {
+        if most == 0 || self.atoms.is_same(&other.atoms) {
+            return Vec::new();
         }
-        found
-    }
-
-    /// Conditions of inputs that this path knows and the other does not.
-    fn beyond(&self, terms: &Terms, other: &Facts) -> Vec<Literal> {
-        let known = |term: &TermId, range: &Range| {
-            let at = other.ranges.binary_search_by_key(term, |entry| entry.0);
-            at.is_ok_and(|at| other.ranges[at].1 == *range)
-        };
-        let ranges = self.ranges.iter().filter(|(term, range)| !known(term, range));
-        let ranges = ranges.map(|(term, range)| Literal { term: *term, range: range.clone() });
         let atoms = self.atoms.iter().filter(|atom| other.atoms.binary_search(atom).is_err());
         let atoms = atoms.map(|(term, truth)| Literal { term: *term, range: Range::point(i64::from(*truth)) });
-        ranges
-            .chain(atoms)
-            .filter(|literal| terms.mentions(literal.term).is_empty() && other.decides(terms, literal) != Some(true))
-            .take(MAX_SIDE)
-            .collect()
+        atoms.filter(|literal| is_beyond(other, terms, literal)).take(most).collect()
+    }
+}
+
+/// A condition that another path does not know to hold.
+fn is_beyond(other: &Facts, terms: &Terms, literal: &Literal) -> bool {
+    terms.mentions(literal.term).is_empty() && other.decides(terms, literal) != Some(true)
+}
+
+/// Conditions of inputs that only one of two paths knows, a few of each. They are found while ranges are joined.
+pub(crate) struct Pairs {
+    wanted: bool,
+    mine: SmallVec<[Literal; MAX_SIDE]>,
+    theirs: SmallVec<[Literal; MAX_SIDE]>,
+    /// Values that lie on one side of a gap here and on the other side there.
+    opposite: Vec<Clause>,
+}
+
+impl Pairs {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { wanted, mine: SmallVec::new(), theirs: SmallVec::new(), opposite: Vec::new() }
+    }
+
+    /// A range of this path, where the other knows another one of the term.
+    pub(crate) fn mine(&mut self, other: &Facts, terms: &Terms, term: TermId, range: &Range, known: &Range) {
+        if self.wanted {
+            add(&mut self.mine, other, terms, term, range, known);
+        }
+    }
+
+    /// A range of the other path, where this one knows another one of the term.
+    pub(crate) fn theirs(&mut self, other: &Facts, terms: &Terms, term: TermId, range: &Range, known: &Range) {
+        if self.wanted {
+            add(&mut self.theirs, other, terms, term, range, known);
+        }
+    }
+
+    /// Both paths have a range of the term, and not the same.
+    pub(crate) fn both(&mut self, mine: &Facts, terms: &Terms, term: TermId, range: &Range, theirs: &Range) {
+        if !self.wanted {
+            return;
+        }
+        if self.theirs.len() < MAX_SIDE {
+            let known = mine.range(terms, term);
+            add(&mut self.theirs, mine, terms, term, theirs, &known);
+        }
+        if range.is_opposite(theirs) {
+            let (low, high) = if range <= theirs { (range, theirs) } else { (theirs, range) };
+            let side = |range: &Range| Literal { term, range: range.clone() };
+            self.opposite.push(Clause(side(low), side(high)));
+        }
+    }
+}
+
+/// `known`: what the other path's facts say of the term.
+fn add(
+    side: &mut SmallVec<[Literal; MAX_SIDE]>,
+    other: &Facts,
+    terms: &Terms,
+    term: TermId,
+    range: &Range,
+    known: &Range,
+) {
+    if side.len() == MAX_SIDE || !terms.mentions(term).is_empty() {
+        return;
+    }
+    let literal = || Literal { term, range: range.clone() };
+    let holds = match terms.get(term) {
+        Term::Cmp(..) => !is_beyond(other, terms, &literal()),
+        _ => !known.is_disjoint(range) && known.is_within(range),
+    };
+    if !holds {
+        side.push(literal());
     }
 }

@@ -67,8 +67,12 @@ impl Engine<'_> {
             }
         }
         let reached = self.reachable(state, args.iter().copied());
-        for (obj, known) in &mut state.objs {
-            if reached.contains(*obj) && matches!(self.terms.object(*obj), Object::Heap { .. } | Object::Deref(_)) {
+        let marked = |known: &ObjState| if incomplete { known.doubted } else { known.unsettled };
+        let within = |obj: ObjId| {
+            reached.contains(obj) && matches!(self.terms.object(obj), Object::Heap { .. } | Object::Deref(_))
+        };
+        for (obj, known) in state.objs.edit_if(|(obj, known)| !marked(known) && within(*obj)) {
+            if within(*obj) {
                 known.doubted |= incomplete;
                 known.unsettled |= !incomplete;
             }
@@ -121,8 +125,9 @@ impl Engine<'_> {
         for &arg in args {
             self.escape(state, arg);
         }
-        for (obj, known) in &mut state.objs {
-            known.merged |= !cut && known.escaped && !before.contains(obj);
+        let merges = |obj: ObjId, known: &ObjState| !cut && known.escaped && !known.merged && !before.contains(&obj);
+        for (obj, known) in state.objs.edit_if(|(obj, known)| merges(*obj, known)) {
+            known.merged |= merges(*obj, known);
         }
     }
 }

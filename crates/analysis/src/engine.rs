@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_base::{FxHashMap, FxHashSet};
+use caulk_base::{FxHashMap, FxHashSet, IdVec};
 use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId, VarId};
 use caulk_models::{FamilyId, Models};
 
@@ -104,6 +104,8 @@ pub(crate) struct Engine<'a> {
     pub terms: Terms,
     pub memory: FamilyId,
     pub limits: Limits,
+    /// The terms of values that are the same in every state: parameters, constants, addresses.
+    pub fixed: IdVec<ValueId, Option<TermId>>,
     /// Values that some source variable holds.
     pub bound: FxHashSet<ValueId>,
     /// The values each source variable is given.
@@ -201,6 +203,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         terms: Terms::new(),
         memory: knowledge.memory,
         limits,
+        fixed: IdVec::filled(function.values.len(), None),
         bound,
         bindings,
         used,
@@ -237,11 +240,36 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
     }
 }
 
-pub fn analyse<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Analysed {
+/// What is known of a function once it has been run: what callers are told, and what it takes to look into errors.
+pub struct Found<'a> {
+    pub summary: Summary,
+    engine: Engine<'a>,
+}
+
+pub fn run<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Found<'a> {
     let mut engine = engine(knowledge, id, limits);
     engine.run();
-    engine.confirm_incidents();
-    engine.finish()
+    let summary = engine.summarise();
+    Found { summary, engine }
+}
+
+impl Found<'_> {
+    /// Are there errors to look into?
+    pub fn is_suspicious(&self) -> bool {
+        !self.engine.incidents.is_empty()
+    }
+
+    /// The errors do not matter; what was asked does.
+    pub fn give_up(self) -> Vec<Question> {
+        self.engine.terms.leave();
+        self.engine.knowledge.into_questions()
+    }
+
+    /// The errors that come up again on a way of their own, and all the rest. Callees' summaries must be as they were.
+    pub fn conclude(mut self) -> Analysed {
+        self.engine.confirm_incidents();
+        self.engine.finish(self.summary)
+    }
 }
 
 /// A way to each outcome of a function, by its number, for people who want to look into a call. The function is run
@@ -419,6 +447,8 @@ impl Engine<'_> {
     /// The longer it takes, the less is told apart.
     fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>, round: usize) -> Vec<State> {
         let mut fresh: Vec<usize> = Vec::new();
+        // Of known states, by what they were told apart last.
+        let mut keys: Vec<Option<(Grain, u64)>> = vec![None; known.len()];
         for state in arrived {
             let grain = match self.grain(known.len()) {
                 Grain::Fine if round > self.limits.rounds / 3 => Grain::Coarse,
@@ -427,13 +457,16 @@ impl Engine<'_> {
             };
             let full = known.len() >= self.coarse_states();
             let key = merge::key(&state, &self.terms, grain, true);
-            let found = known.iter().position(|old| merge::key(old, &self.terms, grain, true) == key);
+            let found = known.iter().zip(&mut keys).position(|(old, known)| match known {
+                Some((by, known)) if *by == grain => *known == key,
+                _ => known.insert((grain, merge::key(old, &self.terms, grain, true))).1 == key,
+            });
             let found = if full { found.or(Some(known.len() - 1)) } else { found };
             match found {
                 Some(at) => {
                     let joined = merge::join(&mut self.terms, self.memory, &known[at], &state, block, true);
                     if !merge::same(&joined, &known[at]) {
-                        known[at] = joined;
+                        (known[at], keys[at]) = (joined, None);
                         if !fresh.contains(&at) {
                             fresh.push(at);
                         }
@@ -441,6 +474,7 @@ impl Engine<'_> {
                 }
                 None => {
                     known.push(state);
+                    keys.push(Some((grain, key)));
                     fresh.push(known.len() - 1);
                 }
             }
@@ -469,8 +503,7 @@ impl Engine<'_> {
                 _ => break,
             }
         }
-        let live = &self.cfg.live_in[to];
-        state.env.retain(|entry| live.binary_search(&entry.0).is_ok());
+        state.env.retain(|entry| self.cfg.is_live_in(to, entry.0));
         for (result, term) in phis {
             state.bind(result, term);
         }

@@ -24,18 +24,24 @@ pub(crate) fn size_of(ty: Ty) -> u64 {
 
 impl Engine<'_> {
     pub(crate) fn operand(&mut self, state: &State, value: ValueId) -> TermId {
-        let known = self.function.values[value];
-        match known.kind {
+        if let Some(known) = self.fixed[value] {
+            return known;
+        }
+        let term = match self.function.values[value].kind {
+            ValueKind::Inst(inst) => {
+                return match state.value(value) {
+                    Some(term) => term,
+                    None => self.terms.sym(inst.0, value.0),
+                };
+            }
             ValueKind::Param(index) => self.terms.param(index),
-            ValueKind::Inst(inst) => match state.value(value) {
-                Some(term) => term,
-                None => self.terms.sym(inst.0, value.0),
-            },
             ValueKind::Int(value) => self.terms.int(value),
             ValueKind::Null | ValueKind::Zero => ZERO,
             ValueKind::Address(symbol, off) => self.address(symbol, off, value),
             ValueKind::Block(_) | ValueKind::Undef => self.terms.sym(UNDEFINED, value.0),
-        }
+        };
+        self.fixed[value] = Some(term);
+        term
     }
 
     fn address(&mut self, symbol: caulk_ir::SymbolId, off: i64, value: ValueId) -> TermId {
@@ -100,13 +106,7 @@ impl Engine<'_> {
                     states = self.merge_all(block, states, false);
                 }
             } else {
-                let mut next = Vec::with_capacity(states.len());
-                for mut state in states {
-                    if self.step(&mut state, id, inst) {
-                        next.push(state);
-                    }
-                }
-                states = next;
+                states.retain_mut(|state| self.step(state, id, inst));
             }
             if states.is_empty() {
                 return;

@@ -247,7 +247,7 @@ impl Engine<'_> {
         rewired.retain(|obj| matches!(terms.object(*obj), Object::Deref(base) if !is_hidden(terms, *base)));
         rewired.sort_unstable();
         rewired.dedup();
-        state.rewired = rewired;
+        state.rewired = rewired.into();
         self.drained |= state.objs.iter().any(|(obj, known)| {
             known.status.may(Status::FREED)
                 && matches!(terms.object(*obj), Object::Deref(base) if terms.depth(*base) > MAX_PATH)

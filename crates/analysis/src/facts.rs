@@ -3,166 +3,32 @@
 //! solver is asked here.
 
 use caulk_ir::{BinOp, CastOp, CmpOp};
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
 use crate::arithmetic::{fold_cmp, negate, swapped};
-use crate::clauses::Clause;
+use crate::clauses::{Clause, News, Pairs};
 use crate::object::Object;
+pub use crate::range::Range;
+use crate::shared::{Draft, Shared};
 use crate::term::{Term, TermId, Terms, ZERO};
 
-/// Single values that a range remembers to leave out.
-const MAX_HOLES: usize = 8;
-/// Gaps up to this width are remembered when two ranges are joined.
-const MAX_GAP: i64 = 8;
-
-/// An interval with holes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Range {
-    pub lo: i64,
-    pub hi: i64,
-    pub not: SmallVec<[i64; 2]>,
-}
-
-impl Range {
-    pub fn full() -> Self {
-        Self::between(i64::MIN, i64::MAX)
-    }
-
-    /// Anything but this value.
-    pub fn except(value: i64) -> Self {
-        let mut range = Self::full();
-        range.not.push(value);
-        range
-    }
-
-    pub fn point(value: i64) -> Self {
-        Self { lo: value, hi: value, not: SmallVec::new() }
-    }
-
-    pub fn between(lo: i64, hi: i64) -> Self {
-        Self { lo, hi, not: SmallVec::new() }
-    }
-
-    pub fn constant(&self) -> Option<i64> {
-        (self.lo == self.hi).then_some(self.lo)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lo > self.hi
-    }
-
-    fn is_full(&self) -> bool {
-        self.lo == i64::MIN && self.hi == i64::MAX && self.not.is_empty()
-    }
-
-    pub fn excludes(&self, value: i64) -> bool {
-        value < self.lo || value > self.hi || self.not.contains(&value)
-    }
-
-    /// Does one reach down and the other up without limit, with a gap between them?
-    pub fn is_opposite(&self, other: &Range) -> bool {
-        let below = |a: &Range, b: &Range| a.lo == i64::MIN && b.hi == i64::MAX && a.hi < b.lo;
-        below(self, other) || below(other, self)
-    }
-
-    pub(crate) fn is_disjoint(&self, other: &Range) -> bool {
-        let mut both = self.clone();
-        both.meet(other);
-        both.is_empty()
-    }
-
-    /// Is every value of this one also one of the other?
-    pub(crate) fn is_within(&self, other: &Range) -> bool {
-        self.lo >= other.lo && self.hi <= other.hi && other.not.iter().all(|value| self.excludes(*value))
-    }
-
-    fn exclude(&mut self, value: i64) {
-        if value == self.lo && value == self.hi {
-            (self.lo, self.hi) = (1, 0);
-        } else if value == self.lo {
-            self.lo += 1;
-        } else if value == self.hi {
-            self.hi -= 1;
-        } else if !self.excludes(value) && self.not.len() < MAX_HOLES {
-            self.not.push(value);
-            self.not.sort_unstable();
-        }
-        self.shrink();
-    }
-
-    fn shrink(&mut self) {
-        while self.lo < self.hi && self.not.contains(&self.lo) {
-            self.lo += 1;
-        }
-        while self.lo < self.hi && self.not.contains(&self.hi) {
-            self.hi -= 1;
-        }
-        if self.lo == self.hi && self.not.contains(&self.lo) {
-            (self.lo, self.hi) = (1, 0);
-        }
-        let (lo, hi) = (self.lo, self.hi);
-        self.not.retain(|value| *value > lo && *value < hi);
-    }
-
-    fn meet(&mut self, other: &Range) {
-        self.lo = self.lo.max(other.lo);
-        self.hi = self.hi.min(other.hi);
-        for &value in &other.not {
-            if self.not.len() < MAX_HOLES && !self.not.contains(&value) {
-                self.not.push(value);
-            }
-        }
-        self.not.sort_unstable();
-        self.shrink();
-    }
-
-    fn join(&self, other: &Range) -> Range {
-        let mut not: SmallVec<[i64; 2]> = SmallVec::new();
-        for &value in self.not.iter().chain(&other.not) {
-            if self.excludes(value) && other.excludes(value) && !not.contains(&value) {
-                not.push(value);
-            }
-        }
-        let mut joined = Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), not };
-        // Two cases of a `switch` are not the cases between them.
-        let (below, above) = if self.hi <= other.hi { (self.hi, other.lo) } else { (other.hi, self.lo) };
-        if below < above && above.checked_sub(below).is_some_and(|gap| gap <= MAX_GAP) {
-            for value in below + 1..above {
-                if joined.not.len() < MAX_HOLES && !joined.not.contains(&value) {
-                    joined.not.push(value);
-                }
-            }
-        }
-        // The gap between the two often holds the one value that matters: null.
-        if self.excludes(0) && other.excludes(0) && joined.lo < 0 && joined.hi > 0 && !joined.not.contains(&0) {
-            joined.not.push(0);
-        }
-        joined.not.sort_unstable();
-        joined.shrink();
-        joined
-    }
-
-    /// The smallest range that holds both.
-    pub fn hull(a: &Range, b: &Range) -> Range {
-        a.join(b)
-    }
-
-    fn shifted(&self, by: i64) -> Range {
-        let shift = |value: i64| if value == i64::MIN || value == i64::MAX { value } else { value.saturating_add(by) };
-        Range { lo: shift(self.lo), hi: shift(self.hi), not: self.not.iter().map(|v| v.saturating_add(by)).collect() }
-    }
-}
-
 /// The facts of one path. Both lists are sorted by term.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
-    pub ranges: Vec<(TermId, Range)>,
+    pub ranges: Shared<(TermId, Range)>,
     /// `Eq`, `Slt`, `Ult` and floating comparisons between terms, and whether they hold.
-    pub atoms: Vec<(TermId, bool)>,
+    pub atoms: Shared<(TermId, bool)>,
     /// Pairs of conditions of which one holds, sorted.
-    pub clauses: Vec<Clause>,
+    pub clauses: Shared<Clause>,
+    pub(crate) news: News,
 }
+
+impl PartialEq for Facts {
+    fn eq(&self, other: &Self) -> bool {
+        self.ranges == other.ranges && self.atoms == other.atoms && self.clauses == other.clauses
+    }
+}
+
+impl Eq for Facts {}
 
 impl Facts {
     pub fn range(&self, terms: &Terms, id: TermId) -> Range {
@@ -290,7 +156,8 @@ impl Facts {
 
     /// Adds what the truth of `cond` implies. `false`: contradiction.
     pub fn assume(&mut self, terms: &mut Terms, cond: TermId, truth: bool) -> bool {
-        self.assume_plain(terms, cond, truth) && (self.clauses.is_empty() || self.propagate(terms))
+        self.assume_plain(terms, cond, truth)
+            && (self.clauses.is_empty() || self.news.is_none() || self.propagate(terms))
     }
 
     pub(crate) fn assume_plain(&mut self, terms: &mut Terms, cond: TermId, truth: bool) -> bool {
@@ -447,62 +314,76 @@ impl Facts {
 
     /// `id` lies in `range`. `false`: contradiction.
     pub fn narrow(&mut self, id: TermId, range: &Range) -> bool {
-        let mut both = match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
-            Ok(at) => self.ranges[at].1.clone(),
-            Err(_) => Range::full(),
-        };
+        let at = self.ranges.binary_search_by_key(&id, |entry| entry.0);
+        let mut both = at.map_or_else(|_| Range::full(), |at| self.ranges[at].1.clone());
         both.meet(range);
         if both.is_empty() {
             return false;
         }
-        self.set(id, both);
+        self.set_at(at, id, both);
         true
     }
 
     fn set(&mut self, id: TermId, range: Range) {
-        match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
+        self.set_at(self.ranges.binary_search_by_key(&id, |entry| entry.0), id, range);
+    }
+
+    fn set_at(&mut self, at: Result<usize, usize>, id: TermId, range: Range) {
+        match at {
+            Ok(at) if self.ranges[at].1 == range => return,
             Ok(at) => self.ranges[at].1 = range,
-            Err(_) if range.is_full() || id == ZERO => {}
+            Err(_) if range.is_full() || id == ZERO => return,
             Err(at) => self.ranges.insert(at, (id, range)),
         }
+        self.note(id, false);
     }
 
     fn add_atom(&mut self, cond: TermId, truth: bool) {
         if let Err(at) = self.atoms.binary_search_by_key(&cond, |atom| atom.0) {
             self.atoms.insert(at, (cond, truth));
+            self.note(cond, true);
         }
     }
 
     /// What both paths know. `pair`: conditions that one of them alone knows become clauses.
     pub fn join(&self, terms: &Terms, other: &Facts, pair: bool) -> Facts {
-        let clauses = self.join_clauses(terms, other, pair);
-        let mut joined = Facts { clauses, ..Facts::default() };
-        for (id, range) in &self.ranges {
-            let theirs = other.ranges.binary_search_by_key(id, |entry| entry.0).map(|at| &other.ranges[at].1);
-            if theirs == Ok(range) {
-                joined.ranges.push((*id, range.clone()));
-                continue;
-            }
-            let both = range.join(&other.range(terms, *id));
-            if !both.is_full() {
-                joined.ranges.push((*id, both));
-            }
-        }
-        for (id, range) in &other.ranges {
-            if self.ranges.binary_search_by_key(id, |entry| entry.0).is_err() {
-                let both = range.join(&self.range(terms, *id));
-                if !both.is_full() {
-                    joined.ranges.push((*id, both));
+        let mut pairs = Pairs::new(pair);
+        let ranges = if self.ranges.is_same(&other.ranges) {
+            self.ranges.clone()
+        } else {
+            let mut ranges = Draft::of(&self.ranges);
+            let mut all_theirs = other.ranges.iter().peekable();
+            for entry @ (id, range) in &self.ranges {
+                while let Some((only, range)) = all_theirs.next_if(|entry| entry.0 < *id) {
+                    let known = self.range(terms, *only);
+                    pairs.theirs(self, terms, *only, range, &known);
+                    ranges.extend(joined(*only, range, &known));
                 }
+                let theirs = all_theirs.next_if(|entry| entry.0 == *id);
+                if theirs.is_some_and(|(_, theirs)| theirs == range) {
+                    ranges.push_copy(entry);
+                    continue;
+                }
+                let known = other.range(terms, *id);
+                pairs.mine(other, terms, *id, range, &known);
+                if let Some((_, theirs)) = theirs {
+                    pairs.both(self, terms, *id, range, theirs);
+                }
+                ranges.extend(joined(*id, range, &known));
             }
-        }
-        joined.ranges.sort_by_key(|entry| entry.0);
-        for atom in &self.atoms {
-            if other.atoms.binary_search(atom).is_ok() {
-                joined.atoms.push(*atom);
+            for (only, range) in all_theirs {
+                let known = self.range(terms, *only);
+                pairs.theirs(self, terms, *only, range, &known);
+                ranges.extend(joined(*only, range, &known));
             }
+            ranges.finish()
+        };
+        let clauses = self.join_clauses(terms, other, pairs).into();
+        let mut atoms = self.atoms.clone();
+        if !self.atoms.is_same(&other.atoms) {
+            atoms.retain(|atom| other.atoms.binary_search(atom).is_ok());
         }
-        joined
+        Facts { ranges, atoms, clauses, news: News::default() }
     }
 
     /// Says the same about other terms.
@@ -517,6 +398,7 @@ impl Facts {
         self.atoms.sort_unstable();
         self.atoms.dedup_by_key(|entry| entry.0);
         self.clauses.sort_unstable();
+        self.news = News::default();
     }
 
     /// Forgets facts about terms for which `keep` says no.
@@ -524,7 +406,14 @@ impl Facts {
         self.ranges.retain(|(id, _)| keep(*id));
         self.atoms.retain(|(id, _)| keep(*id));
         self.clauses.retain(|clause| keep(clause.0.term) && keep(clause.1.term));
+        self.news = News::default();
     }
+}
+
+/// What is left of a range where another path knows something else.
+fn joined(id: TermId, range: &Range, known: &Range) -> Option<(TermId, Range)> {
+    let both = range.join(known);
+    (!both.is_full()).then_some((id, both))
 }
 
 fn is_bool(terms: &Terms, id: TermId) -> bool {

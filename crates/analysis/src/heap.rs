@@ -2,6 +2,7 @@
 
 use caulk_ir::{BinOp, Callee, InstId, Op, Target, Ty, ValueId};
 use caulk_models::FamilyId;
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, Loss, NotHeap, Use};
@@ -40,8 +41,10 @@ impl Engine<'_> {
                 if how == Use::Write && known.family != self.memory && self.is_write_protected(obj) {
                     return false;
                 }
-                if let Some(entry) = state.obj_mut(obj) {
-                    entry.touched = entry.touched.max(Some(at));
+                if known.touched < Some(at)
+                    && let Some(entry) = state.obj_mut(obj)
+                {
+                    entry.touched = Some(at);
                 }
                 true
             }
@@ -58,7 +61,7 @@ impl Engine<'_> {
                     self.report(IncidentKind::UseAfterFree(how), state, obj, family, at, None);
                     return false;
                 }
-                if deref_depth(&self.terms, obj) <= MAX_DEPTH {
+                if !state.obj(obj).is_some_and(|known| known.used) && deref_depth(&self.terms, obj) <= MAX_DEPTH {
                     state.obj_entry(obj, family).used = true;
                 }
                 let nonnull = crate::facts::Range::except(0);
@@ -466,36 +469,40 @@ impl Engine<'_> {
         let reached = self.reachable(state, [term]);
         // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
         let mut inputs: Vec<TermId> = Vec::new();
-        for ((obj, _), cell) in &state.cells {
-            if reached.contains(*obj)
-                && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
-            {
-                inputs.push(cell.term);
+        if !reached.is_empty() {
+            for ((obj, _), cell) in &state.cells {
+                if reached.contains(*obj)
+                    && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
+                {
+                    inputs.push(cell.term);
+                }
             }
-        }
-        for (obj, held) in &state.weak {
-            if reached.contains(*obj)
-                && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
-            {
-                inputs.push(*held);
+            for (obj, held) in &state.weak {
+                if reached.contains(*obj)
+                    && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
+                {
+                    inputs.push(*held);
+                }
             }
         }
         for input in inputs {
             let obj = self.terms.intern_object(Object::Deref(input));
-            let family = self.memory;
-            state.obj_entry(obj, family).give_away();
+            state.give_away_input(obj, self.memory);
         }
-        for (id, obj) in &mut state.objs {
+        let is_there = |status: Status| status.without(Status::FAILED).join(Status::LIVE);
+        let changes = |id: ObjId, obj: &ObjState| {
+            reached.contains(id) && !(obj.is_given_away() && obj.status == is_there(obj.status))
+        };
+        for (id, obj) in state.objs.edit_if(|(id, obj)| !reached.is_empty() && changes(*id, obj)) {
             if reached.contains(*id) {
                 obj.give_away();
-                obj.status = obj.status.without(Status::FAILED).join(Status::LIVE);
+                obj.status = is_there(obj.status);
             }
         }
         if let Some((obj, _)) = self.terms.pointee(term)
             && matches!(self.terms.object(obj), Object::Deref(_))
         {
-            let family = self.memory;
-            state.obj_entry(obj, family).give_away();
+            state.give_away_input(obj, self.memory);
         }
     }
 
@@ -513,7 +520,7 @@ impl Engine<'_> {
         if !state.objs.iter().any(|(id, obj)| matters(*id, obj)) {
             return;
         }
-        let mut roots: Vec<TermId> = Vec::new();
+        let mut roots: SmallVec<[TermId; 32]> = SmallVec::new();
         let forgotten = self.forgotten.and_then(|var| self.bindings.get(&var));
         match result {
             Some(result) => roots.extend(result),
@@ -541,8 +548,15 @@ impl Engine<'_> {
             Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
             Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
         };
+        // Cells are sorted by object.
+        let mut last: Option<(ObjId, bool)> = None;
         for ((obj, _), cell) in &state.cells {
-            if visible(self, *obj) {
+            let visible = match last {
+                Some((known, visible)) if known == *obj => visible,
+                _ => visible(self, *obj),
+            };
+            last = Some((*obj, visible));
+            if visible {
                 roots.push(cell.term);
             }
         }
@@ -558,8 +572,8 @@ impl Engine<'_> {
             roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
         }
         let reached = self.reachable(state, roots.iter().copied());
-        let mut gone: Vec<ObjId> = Vec::new();
-        for (id, obj) in &mut state.objs {
+        let (mut lost, mut gone): (Vec<ObjId>, Vec<ObjId>) = (Vec::new(), Vec::new());
+        for (id, obj) in &state.objs {
             let (is_heap, older) = match *self.terms.object(*id) {
                 Object::Heap { older, .. } => (true, older),
                 _ => (false, false),
@@ -570,8 +584,7 @@ impl Engine<'_> {
                 }
                 let live = obj.status.without(Status::FAILED) == Status::LIVE;
                 if live && !obj.escaped && !older {
-                    obj.lost = true;
-                    obj.lost_at = at;
+                    lost.push(*id);
                 } else {
                     gone.push(*id);
                 }
@@ -597,9 +610,13 @@ impl Engine<'_> {
                     || state.cells.iter().any(|(_, cell)| cell.term == base)
                     || roots.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
                 if !held && obj.status == Status::LIVE && !obj.escaped {
-                    obj.lost = true;
-                    obj.lost_at = at;
+                    lost.push(*id);
                 }
+            }
+        }
+        for id in lost {
+            if let Some(known) = state.obj_mut(id) {
+                (known.lost, known.lost_at) = (true, at);
             }
         }
         for obj in gone {

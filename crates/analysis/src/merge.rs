@@ -14,9 +14,10 @@ use caulk_ir::{BinOp, BlockId, ValueId};
 use caulk_models::FamilyId;
 
 use crate::counted;
-use crate::facts::Range;
+use crate::facts::{Facts, Range};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
+use crate::shared::{Draft, Shared};
 use crate::state::{Cell, State, put};
 use crate::term::{Term, TermId, Terms};
 use crate::trace;
@@ -164,8 +165,10 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 /// Makes one state of two that meet at `block`.
 pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
     let site = block_site(block);
-    let mut joiner = Joiner { terms, site, hull: !loop_head, old, new, kept: Vec::new(), untold: Vec::new(), memory };
-    joiner.run()
+    let hull = !loop_head;
+    let facts = old.facts.join(terms, &new.facts, hull);
+    let (blurred, kept, untold) = (Vec::new(), Vec::new(), Vec::new());
+    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -175,6 +178,10 @@ struct Joiner<'a> {
     hull: bool,
     old: &'a State,
     new: &'a State,
+    /// What is known in both.
+    facts: Facts,
+    /// Blocks that are called escaped because a merged value no longer says which one it is.
+    blurred: Vec<ObjId>,
     /// Inputs that were stored on one of the ways.
     kept: Vec<ObjId>,
     /// Blocks that a merged value may lead to and no longer tells of.
@@ -183,142 +190,155 @@ struct Joiner<'a> {
 }
 
 impl Joiner<'_> {
-    fn run(&mut self) -> State {
+    fn run(mut self) -> State {
         let (old, new) = (self.old, self.new);
-        let mut joined = State {
-            facts: old.facts.join(self.terms, &new.facts, self.hull),
-            env: Vec::with_capacity(old.env.len()),
-            cells: Vec::with_capacity(old.cells.len()),
-            ..State::default()
-        };
-        let mut blurred: Vec<ObjId> = Vec::new();
-
-        for &(value, mine) in &old.env {
-            if let Some(theirs) = new.value(value) {
-                let name = self.terms.sym(self.site, value.0);
-                let term = self.value(&mut joined, mine, theirs, name, &mut blurred);
-                joined.env.push((value, term));
-            }
-        }
+        let env = self.values();
         // At a loop head, an element that only one way knows lies at some place from here on: each round
         // would bring another index.
         let mut somewhere: Vec<(ObjId, TermId)> = Vec::new();
-        let hull = self.hull;
-        let passing = |off: Off, other: &State, obj: ObjId| {
-            !hull
-                && matches!(off, Off::Elem(..))
-                && other.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err()
-        };
-        for &((obj, off), mine) in &old.cells {
-            if passing(off, new, obj) {
-                somewhere.push((obj, mine.term));
-                continue;
-            }
-            if is_nowhere(self.terms, new, obj) {
-                put(&mut joined.cells, (obj, off), mine);
-                continue;
-            }
-            let theirs = new.load(self.terms, obj, off, mine.size);
-            self.cell(&mut joined, obj, off, mine.size, mine.term, theirs, &mut blurred);
-        }
-        for &((obj, off), theirs) in &new.cells {
-            if passing(off, old, obj) {
-                somewhere.push((obj, theirs.term));
-            } else if old.cells.binary_search_by_key(&(obj, off), |entry| entry.0).is_err() {
-                if is_nowhere(self.terms, old, obj) {
-                    put(&mut joined.cells, (obj, off), theirs);
-                    continue;
-                }
-                let mine = old.load(self.terms, obj, off, theirs.size);
-                self.cell(&mut joined, obj, off, theirs.size, mine, theirs.term, &mut blurred);
-            }
-        }
+        let cells = self.cells(&mut somewhere);
         somewhere.retain(|(_, term)| self.terms.is_held_by_name(*term));
-        joined.weak = old.weak.iter().chain(&new.weak).chain(&somewhere).copied().collect();
-        joined.weak.sort_unstable();
-        joined.weak.dedup();
-
-        joined.moved = old.moved.iter().chain(&new.moved).copied().collect();
-        joined.moved.sort_unstable();
-        joined.moved.dedup();
-        joined.rewired = old.rewired.iter().chain(&new.rewired).copied().collect();
-        joined.rewired.sort_unstable();
-        joined.rewired.dedup();
-        joined.aliased = if old.aliased == new.aliased { old.aliased } else { self.site };
-        joined.epochs = old.epochs.clone();
-        for &(obj, epoch) in &new.epochs {
-            if old.epoch(obj) != epoch {
-                put(&mut joined.epochs, obj, self.site);
+        let mut epochs = old.epochs.clone();
+        if !old.epochs.is_same(&new.epochs) {
+            for &(obj, epoch) in &new.epochs {
+                if old.epoch(obj) != epoch {
+                    put(&mut epochs, obj, self.site);
+                }
+            }
+            for &(obj, epoch) in &old.epochs {
+                if new.epoch(obj) != epoch {
+                    put(&mut epochs, obj, self.site);
+                }
             }
         }
-        for &(obj, epoch) in &old.epochs {
-            if new.epoch(obj) != epoch {
-                put(&mut joined.epochs, obj, self.site);
-            }
-        }
-
-        joined.objs = self.objects(&mut blurred);
-        for obj in blurred {
-            if let Some(state) = joined.obj_mut(obj)
-                && !state.escaped
+        let objs = self.objects();
+        let mut joined = State {
+            env,
+            cells,
+            weak: union(&old.weak, &new.weak, &somewhere),
+            objs,
+            moved: union(&old.moved, &new.moved, &[]),
+            rewired: union(&old.rewired, &new.rewired, &[]),
+            epochs,
+            facts: self.facts,
+            version: if old.version == new.version { old.version } else { self.site },
+            aliased: if old.aliased == new.aliased { old.aliased } else { self.site },
+            starved: old.starved && new.starved,
+            stir: old.stir.max(new.stir),
+            stirred: if old.stirred == new.stirred { old.stirred } else { self.site },
+            trace: trace::merge(&old.trace, &new.trace),
+        };
+        for obj in self.blurred {
+            if joined.obj(obj).is_some_and(|state| !state.escaped)
+                && let Some(state) = joined.obj_mut(obj)
             {
                 (state.escaped, state.merged) = (true, true);
             }
         }
-        for obj in std::mem::take(&mut self.untold) {
-            if let Some(state) = joined.obj_mut(obj) {
-                state.give_away();
-            }
+        for obj in self.untold {
+            joined.give_away(obj);
         }
-        for obj in std::mem::take(&mut self.kept) {
-            joined.obj_entry(obj, self.memory).give_away();
+        for obj in self.kept {
+            joined.give_away_input(obj, self.memory);
         }
-        joined.version = if old.version == new.version { old.version } else { self.site };
-        joined.starved = old.starved && new.starved;
-        joined.stir = old.stir.max(new.stir);
-        joined.stirred = if old.stirred == new.stirred { old.stirred } else { self.site };
-        joined.trace = trace::merge(&old.trace, &new.trace);
         joined
     }
 
-    fn objects(&mut self, blurred: &mut Vec<ObjId>) -> Vec<(ObjId, ObjState)> {
-        let mut all = self.old.objs.clone();
-        for &(id, theirs) in &self.new.objs {
-            match self.old.obj(id) {
-                Some(&mine) => put(&mut all, id, mine.join(theirs)),
-                None => put(&mut all, id, self.one_sided(id, theirs, blurred)),
+    fn values(&mut self) -> Shared<(ValueId, TermId)> {
+        let (old, new) = (self.old, self.new);
+        let mut env = Draft::of(&old.env);
+        let mut at = 0;
+        for &(value, mine) in &old.env {
+            at += new.env[at..].iter().take_while(|entry| entry.0 < value).count();
+            if let Some(&(_, theirs)) = new.env.get(at).filter(|entry| entry.0 == value) {
+                let name = self.terms.sym(self.site, value.0);
+                env.push((value, self.value(mine, theirs, name)));
             }
         }
-        for &(id, mine) in &self.old.objs {
-            if self.new.obj(id).is_none() {
-                put(&mut all, id, self.one_sided(id, mine, blurred));
+        env.finish()
+    }
+
+    fn cells(&mut self, somewhere: &mut Vec<(ObjId, TermId)>) -> Shared<((ObjId, Off), Cell)> {
+        let (old, new) = (self.old, self.new);
+        let hull = self.hull;
+        let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
+        let mut cells = Draft::of(&old.cells);
+        let mut at = 0;
+        for entry @ &(place @ (obj, off), mine) in &old.cells {
+            at += new.cells[at..].iter().take_while(|entry| entry.0 < place).count();
+            let known = new.cells.get(at).filter(|entry| entry.0 == place);
+            if known.is_none() && passing(off) {
+                somewhere.push((obj, mine.term));
+            } else if is_nowhere(self.terms, new, obj) {
+                cells.push_copy(entry);
+            } else if known.is_some_and(|known| known.1 == mine) {
+                // The place gets its name where paths meet first, whether or not they differ.
+                self.terms.content(obj, off, self.site);
+                cells.push_copy(entry);
+            } else {
+                let theirs = new.load(self.terms, obj, off, mine.size);
+                cells.push((place, self.cell(place, mine.size, mine.term, theirs)));
             }
         }
-        all
+        let mut added: Vec<((ObjId, Off), Cell)> = Vec::new();
+        let mut at = 0;
+        for &(place @ (obj, off), theirs) in &new.cells {
+            at += old.cells[at..].iter().take_while(|entry| entry.0 < place).count();
+            if old.cells.get(at).is_some_and(|entry| entry.0 == place) {
+                continue;
+            }
+            if passing(off) {
+                somewhere.push((obj, theirs.term));
+            } else if is_nowhere(self.terms, old, obj) {
+                added.push((place, theirs));
+            } else {
+                let mine = old.load(self.terms, obj, off, theirs.size);
+                added.push((place, self.cell(place, theirs.size, mine, theirs.term)));
+            }
+        }
+        let mut cells = cells.finish();
+        if !added.is_empty() {
+            cells.append(&mut added);
+            cells.sort_unstable_by_key(|entry| entry.0);
+        }
+        cells
+    }
+
+    fn objects(&mut self) -> Shared<(ObjId, ObjState)> {
+        let (old, new) = (self.old, self.new);
+        if old.objs.is_same(&new.objs) {
+            return old.objs.clone();
+        }
+        let mut all = Draft::of(&old.objs);
+        let mut theirs = new.objs.iter().peekable();
+        for entry @ &(id, mine) in &old.objs {
+            while let Some(&(only, theirs)) = theirs.next_if(|entry| entry.0 < id) {
+                all.push((only, self.one_sided(only, theirs)));
+            }
+            match theirs.next_if(|entry| entry.0 == id) {
+                Some((_, theirs)) if *theirs == mine => all.push_copy(entry),
+                Some(&(_, theirs)) => all.push((id, mine.join(theirs))),
+                None => all.push((id, self.one_sided(id, mine))),
+            }
+        }
+        for &(only, theirs) in theirs {
+            all.push((only, self.one_sided(only, theirs)));
+        }
+        all.finish()
     }
 
     /// An object that only one of the two paths knows.
-    fn one_sided(&self, id: ObjId, state: ObjState, blurred: &mut Vec<ObjId>) -> ObjState {
+    fn one_sided(&mut self, id: ObjId, state: ObjState) -> ObjState {
         match self.terms.object(id) {
             Object::Heap { .. } => {
-                blurred.push(id);
+                self.blurred.push(id);
                 ObjState { status: state.status.join(Status::FAILED), ..state }
             }
             _ => state.join(ObjState { escaped: state.escaped, ..ObjState::input(state.family) }),
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one cell, seen from two sides")]
-    fn cell(
-        &mut self,
-        joined: &mut State,
-        obj: ObjId,
-        off: Off,
-        size: u64,
-        mine: TermId,
-        theirs: TermId,
-        blurred: &mut Vec<ObjId>,
-    ) {
+    fn cell(&mut self, (obj, off): (ObjId, Off), size: u64, mine: TermId, theirs: TermId) -> Cell {
         let name = self.terms.content(obj, off, self.site);
         if mine != theirs && !matches!(self.terms.object(obj), Object::Stack(_)) {
             // On one of the ways an input was stored here; the merged value no longer says so.
@@ -340,18 +360,10 @@ impl Joiner<'_> {
                 }
             }
         }
-        let term = self.value(joined, mine, theirs, name, blurred);
-        put(&mut joined.cells, (obj, off), Cell { term, size });
+        Cell { term: self.value(mine, theirs, name), size }
     }
 
-    fn value(
-        &mut self,
-        joined: &mut State,
-        mine: TermId,
-        theirs: TermId,
-        name: TermId,
-        blurred: &mut Vec<ObjId>,
-    ) -> TermId {
+    fn value(&mut self, mine: TermId, theirs: TermId, name: TermId) -> TermId {
         if mine == theirs {
             return mine;
         }
@@ -363,10 +375,10 @@ impl Joiner<'_> {
             let a = self.old.facts.range(self.terms, mine);
             let b = self.new.facts.range(self.terms, theirs);
             if self.hull {
-                joined.facts.narrow(name, &Range::hull(&a, &b));
+                self.facts.narrow(name, &Range::hull(&a, &b));
             } else if a.excludes(0) && b.excludes(0) {
                 // A bound would move with every round; that it is not null does not.
-                joined.facts.narrow(name, &Range::except(0));
+                self.facts.narrow(name, &Range::except(0));
             }
             return name;
         }
@@ -383,7 +395,7 @@ impl Joiner<'_> {
                 return name;
             }
             if is_one_of(self.terms, mine, theirs) {
-                blurred.extend(held);
+                self.blurred.extend(held);
                 return mine;
             }
         }
@@ -393,9 +405,21 @@ impl Joiner<'_> {
             self.untold.extend(held);
             return name;
         }
-        blurred.extend(held.iter().copied());
+        self.blurred.extend(held);
         self.terms.ite(name, mine, theirs)
     }
+}
+
+/// What lies in any of the lists, sorted.
+fn union<T: Ord + Copy + 'static>(a: &Shared<T>, b: &Shared<T>, more: &[T]) -> Shared<T> {
+    let is_all = |list: &Shared<T>| list.is_sorted_by(|x, y| x < y);
+    if more.is_empty() && (a.is_same(b) || b.is_empty()) && is_all(a) {
+        return a.clone();
+    }
+    let mut all: Vec<T> = a.iter().chain(b).chain(more).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into()
 }
 
 /// Are all values that `some` may be among those that `all` may be? No, if they are too many to tell.

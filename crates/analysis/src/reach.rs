@@ -1,24 +1,32 @@
 //! What can be reached from a value through memory.
 
 use caulk_base::Id;
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::object::{ObjId, Object};
 use crate::state::State;
 use crate::term::{Term, TermId};
 
-/// A set of objects, a bit for each that the function has.
+/// A set of objects, a bit for each that the function has. Many are empty: those have no bits.
 pub(crate) struct Objects {
-    bits: Vec<u64>,
+    bits: SmallVec<[u64; 8]>,
 }
 
 impl Objects {
-    fn none(count: usize) -> Self {
-        Self { bits: vec![0; count.div_ceil(64)] }
+    fn none() -> Self {
+        Self { bits: SmallVec::new() }
     }
 
-    /// `false`: it was there already.
-    fn insert(&mut self, obj: ObjId) -> bool {
+    pub fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// One of `count`. `false`: it was there already.
+    fn insert(&mut self, obj: ObjId, count: usize) -> bool {
+        if self.bits.is_empty() {
+            self.bits.resize(count.div_ceil(64), 0);
+        }
         let (word, bit) = (obj.index() / 64, 1 << (obj.index() % 64));
         let is_new = self.bits[word] & bit == 0;
         self.bits[word] |= bit;
@@ -42,8 +50,8 @@ impl Objects {
 impl Engine<'_> {
     /// All objects that can be reached from the terms through memory, themselves included.
     pub(crate) fn reachable(&self, state: &State, roots: impl IntoIterator<Item = TermId>) -> Objects {
-        let mut seen = Objects::none(self.terms.objects());
-        let mut open: Vec<ObjId> = Vec::new();
+        let mut seen = Objects::none();
+        let mut open: SmallVec<[ObjId; 16]> = SmallVec::new();
         for term in roots {
             self.add_reached(term, &mut seen, &mut open);
         }
@@ -61,7 +69,7 @@ impl Engine<'_> {
         seen
     }
 
-    fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut Vec<ObjId>) {
+    fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut SmallVec<[ObjId; 16]>) {
         let pointee = match *self.terms.get(term) {
             Term::Int(_) => return,
             Term::Addr { obj, .. } => Some(obj),
@@ -72,7 +80,7 @@ impl Engine<'_> {
             _ => self.terms.known_deref(term),
         };
         for &obj in self.terms.mentions(term).iter().chain(&pointee) {
-            if seen.insert(obj) {
+            if seen.insert(obj, self.terms.objects()) {
                 open.push(obj);
             }
         }

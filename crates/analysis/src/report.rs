@@ -104,7 +104,7 @@ impl Engine<'_> {
             arguments: vec![arguments],
             confirmed: false,
             lent: known.is_some_and(|known| known.lent),
-            condition: crate::summary::export_condition(&self.terms, &state.facts),
+            condition: crate::summary::export_condition(&mut self.terms, &state.facts),
         };
         self.incidents.insert(key, incident);
     }

@@ -18,6 +18,7 @@ use crate::commons::Stir;
 use crate::facts::Facts;
 use crate::object::{ObjId, ObjState, Object};
 use crate::place::Off;
+use crate::shared::Shared;
 use crate::term::{Term, TermId, Terms, ZERO};
 use crate::trace::{Event, Trace};
 
@@ -30,17 +31,17 @@ pub struct Cell {
 
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    pub env: Vec<(ValueId, TermId)>,
-    pub cells: Vec<((ObjId, Off), Cell)>,
+    pub env: Shared<(ValueId, TermId)>,
+    pub cells: Shared<((ObjId, Off), Cell)>,
     /// Values that lie somewhere in an object, we do not know where.
-    pub weak: Vec<(ObjId, TermId)>,
-    pub objs: Vec<(ObjId, ObjState)>,
+    pub weak: Shared<(ObjId, TermId)>,
+    pub objs: Shared<(ObjId, ObjState)>,
     /// Inputs that were exchanged for a new block which holds what lay in them: `realloc`.
-    pub moved: Vec<(ObjId, ObjId)>,
+    pub moved: Shared<(ObjId, ObjId)>,
     /// At an exit: inputs whose inner pointers were rearranged.
-    pub rewired: Vec<ObjId>,
+    pub rewired: Shared<ObjId>,
     /// Since when an object's unlisted contents are unknown.
-    pub epochs: Vec<(ObjId, u32)>,
+    pub epochs: Shared<(ObjId, u32)>,
     pub facts: Facts,
     /// The last write to memory that others see: the version of memory for pure calls.
     pub version: u32,
@@ -86,6 +87,31 @@ impl State {
 
     pub fn set_obj(&mut self, id: ObjId, state: ObjState) {
         put(&mut self.objs, id, state);
+    }
+
+    /// The instruction does something with the object, if it is known.
+    pub fn touch(&mut self, id: ObjId, at: InstId) {
+        if self.obj(id).is_some_and(|known| known.touched != Some(at))
+            && let Some(known) = self.obj_mut(id)
+        {
+            known.touched = Some(at);
+        }
+    }
+
+    /// Someone we cannot see may hold the object, if it is known.
+    pub fn give_away(&mut self, id: ObjId) {
+        if self.obj(id).is_some_and(|known| !known.is_given_away())
+            && let Some(known) = self.obj_mut(id)
+        {
+            known.give_away();
+        }
+    }
+
+    /// The same of an input, which is made on first sight.
+    pub fn give_away_input(&mut self, id: ObjId, family: FamilyId) {
+        if !self.obj(id).is_some_and(ObjState::is_given_away) {
+            self.obj_entry(id, family).give_away();
+        }
     }
 
     pub fn remove_obj(&mut self, id: ObjId) {
@@ -214,12 +240,12 @@ impl State {
     /// The allocation failed: the object never existed, its address is `value`.
     pub fn fail(&mut self, terms: &mut Terms, obj: ObjId, value: TermId) {
         let address = terms.addr(obj, 0);
-        for entry in &mut self.env {
+        for entry in self.env.edit_if(|entry| entry.1 == address) {
             if entry.1 == address {
                 entry.1 = value;
             }
         }
-        for (_, cell) in &mut self.cells {
+        for (_, cell) in self.cells.edit_if(|(_, cell)| cell.term == address) {
             if cell.term == address {
                 cell.term = value;
             }
@@ -244,7 +270,7 @@ impl State {
         let cells = std::mem::take(&mut self.cells);
         let weak = std::mem::take(&mut self.weak);
         let mut moved = Vec::new();
-        for ((obj, off), cell) in cells {
+        for &((obj, off), cell) in &cells {
             let cell = Cell { term: renamer.term(cell.term), ..cell };
             if obj == from {
                 moved.push(cell.term);
@@ -252,7 +278,7 @@ impl State {
                 self.cells.push(((obj, off), cell));
             }
         }
-        for (obj, term) in weak {
+        for &(obj, term) in &weak {
             let term = renamer.term(term);
             self.weak.push((if obj == from { to } else { obj }, term));
         }

@@ -192,13 +192,13 @@ impl Engine<'_> {
         (exporter.terms, exporter.objects, outcomes)
     }
 
-    pub(crate) fn finish(mut self) -> Analysed {
-        self.drop_emptied();
+    /// What callers are told.
+    pub(crate) fn summarise(&mut self) -> Summary {
         let states = self.merged_exits();
         let (terms, objects, outcomes) = self.export(&states);
         let mut assumed: Vec<String> = self.assumed.iter().cloned().collect();
         assumed.sort_unstable();
-        let summary = Summary {
+        Summary {
             terms,
             objects,
             outcomes,
@@ -209,10 +209,15 @@ impl Engine<'_> {
             incomplete: false,
             degraded: self.degraded,
             assumed,
-        };
+        }
+    }
+
+    pub(crate) fn finish(mut self, summary: Summary) -> Analysed {
+        self.drop_emptied();
         let mut sites: Vec<SiteFact> = self.sites.values().copied().collect();
         sites.sort_by_key(|site| (site.inst, site.sub));
         let id = self.id;
+        std::mem::take(&mut self.terms).leave();
         if self.cut {
             self.releases.values_mut().for_each(|doubts| _ = doubts.insert(Doubt::Blurred));
         }
@@ -371,9 +376,10 @@ impl<'a> Exporter<'a> {
 }
 
 /// The facts of a state as a conjunction of terms that stand on their own.
-pub(crate) fn export_condition(terms: &Terms, facts: &Facts) -> Condition {
-    let mut work = terms.clone();
-    let mut conjuncts: Vec<(TermId, bool)> = facts.atoms.clone();
+pub(crate) fn export_condition(terms: &mut Terms, facts: &Facts) -> Condition {
+    let count = terms.len();
+    let work = &mut *terms;
+    let mut conjuncts: Vec<(TermId, bool)> = facts.atoms.to_vec();
     for (id, range) in &facts.ranges {
         if let Some(value) = range.constant() {
             let k = work.int(value);
@@ -393,7 +399,10 @@ pub(crate) fn export_condition(terms: &Terms, facts: &Facts) -> Condition {
             conjuncts.push((work.raw_cmp(caulk_ir::CmpOp::Eq, *id, k), false));
         }
     }
-    let mut exporter = Exporter::new(&work);
+    let mut exporter = Exporter::new(work);
     let conjuncts = conjuncts.into_iter().map(|(id, truth)| (exporter.term(id), truth)).collect();
-    Condition { terms: exporter.terms, conjuncts }
+    let condition = Condition { terms: exporter.terms, conjuncts };
+    // What was made for this only is of no use to the function.
+    terms.forget_since(count);
+    condition
 }

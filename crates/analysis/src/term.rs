@@ -13,13 +13,15 @@
 //! - `Addr { obj: Deref(t), off: 0 }` never exists: it is `t` itself.
 //! - A term's `mentions` are all heap objects whose address it was computed from.
 
+use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
-use caulk_base::{FxHashMap, FxHasher, IdVec, define_id};
+use caulk_base::{FxHashMap, FxHasher, Id, define_id};
 use caulk_ir::{BinOp, CastOp, CmpOp, FuncId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::index::Index;
 use crate::object::{ObjId, Object};
 use crate::place::Off;
 
@@ -75,21 +77,41 @@ pub struct Bits {
     pub ones: u64,
 }
 
-/// All terms and objects of one function's analysis.
-#[derive(Clone, Debug, Default)]
-pub struct Terms {
-    terms: IdVec<TermId, Term>,
-    mentions: IdVec<TermId, SmallVec<[ObjId; 2]>>,
-    /// How deep each term nests.
-    depths: IdVec<TermId, u32>,
+/// A term and what is asked of it all the time.
+#[derive(Debug)]
+struct Entry {
+    term: Term,
+    mentions: SmallVec<[ObjId; 2]>,
+    /// What lies behind it, once somebody looked there.
+    deref: Option<ObjId>,
+    /// How deep it nests.
+    depth: u32,
     /// Means nothing outside the function: it speaks of locals, of blocks' contents, or of values that came up.
-    private: IdVec<TermId, bool>,
-    index: FxHashMap<Term, TermId>,
-    objects: IdVec<ObjId, Object>,
-    /// What lies behind each term, once somebody looked there.
-    derefs: IdVec<TermId, Option<ObjId>>,
-    /// All other objects.
+    private: bool,
+}
+
+/// All terms and objects of one function's analysis.
+#[derive(Debug, Default)]
+pub struct Terms {
+    terms: Vec<Entry>,
+    index: Index,
+    objects: Vec<Object>,
+    /// Objects that lie behind no term.
     object_index: FxHashMap<Object, ObjId>,
+}
+
+thread_local! {
+    /// Memory of functions that are done, for the next ones.
+    static SPARE: RefCell<Vec<Terms>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Larger tables than this are given back.
+const LARGEST_SPARE: usize = 1 << 16;
+
+fn hash_of(term: &Term) -> u64 {
+    let mut hasher = FxHasher::default();
+    term.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Terms that nest deeper than this are named, not written out.
@@ -104,7 +126,7 @@ pub const ONE: TermId = TermId(1);
 
 impl Terms {
     pub fn new() -> Self {
-        let mut terms = Self::default();
+        let mut terms = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
         terms.intern(Term::Int(0));
         terms.intern(Term::Int(1));
         terms
@@ -114,8 +136,23 @@ impl Terms {
         self.terms.len()
     }
 
+    /// Leaves its memory to the next function of this thread.
+    pub fn leave(mut self) {
+        if self.terms.len() <= LARGEST_SPARE {
+            self.terms.clear();
+            self.index.clear();
+            self.objects.clear();
+            self.object_index.clear();
+            SPARE.with_borrow_mut(|all| all.push(self));
+        }
+    }
+
+    fn entry(&self, id: TermId) -> &Entry {
+        &self.terms[id.index()]
+    }
+
     pub fn get(&self, id: TermId) -> &Term {
-        &self.terms[id]
+        &self.entry(id).term
     }
 
     /// How many objects there are.
@@ -124,21 +161,21 @@ impl Terms {
     }
 
     pub fn object(&self, id: ObjId) -> &Object {
-        &self.objects[id]
+        &self.objects[id.index()]
     }
 
     /// Heap objects whose address went into this value.
     pub fn mentions(&self, id: TermId) -> &[ObjId] {
-        &self.mentions[id]
+        &self.entry(id).mentions
     }
 
     /// Does the value carry an object that somebody may ask for: a block of ours, or an argument?
     pub fn is_held_by_name(&self, id: TermId) -> bool {
-        !self.mentions[id].is_empty()
-            || match self.terms[id] {
+        !self.entry(id).mentions.is_empty()
+            || match self.entry(id).term {
                 Term::Param(_) => true,
                 Term::Addr { obj, .. } => {
-                    matches!(self.objects[obj], Object::Deref(base) if matches!(self.terms[base], Term::Param(_)))
+                    matches!(self.objects[obj.index()], Object::Deref(base) if matches!(self.entry(base).term, Term::Param(_)))
                 }
                 _ => false,
             }
@@ -151,13 +188,13 @@ impl Terms {
 
     /// Can the value be neither an address nor a descriptor, whatever it is?
     pub fn is_number(&self, id: TermId) -> bool {
-        if !self.mentions[id].is_empty() {
+        if !self.entry(id).mentions.is_empty() {
             return false;
         }
         let is_address = |id: TermId| {
-            matches!(self.terms[id], Term::Addr { .. } | Term::Elem { .. }) || !self.mentions[id].is_empty()
+            matches!(self.entry(id).term, Term::Addr { .. } | Term::Elem { .. }) || !self.entry(id).mentions.is_empty()
         };
-        match self.terms[id] {
+        match self.entry(id).term {
             Term::Int(_) | Term::Cmp(..) => true,
             Term::Bin(BinOp::Add, a, b) => self.is_number(a) && self.is_number(b),
             // The distance of two addresses.
@@ -170,52 +207,65 @@ impl Terms {
         }
     }
 
+    fn add_object(&mut self, object: Object) -> ObjId {
+        let id = ObjId::new(self.objects.len());
+        self.objects.push(object);
+        id
+    }
+
     pub fn intern_object(&mut self, object: Object) -> ObjId {
         if let Object::Deref(ptr) = object {
-            return match self.derefs[ptr] {
+            return match self.entry(ptr).deref {
                 Some(known) => known,
-                None => *self.derefs[ptr].insert(self.objects.push(object)),
+                None => {
+                    let id = self.add_object(object);
+                    *self.terms[ptr.index()].deref.insert(id)
+                }
             };
         }
         if let Some(&id) = self.object_index.get(&object) {
             return id;
         }
-        let id = self.objects.push(object.clone());
+        let id = self.add_object(object.clone());
         self.object_index.insert(object, id);
         id
     }
 
     pub(crate) fn intern(&mut self, term: Term) -> TermId {
-        if let Some(&id) = self.index.get(&term) {
+        let hash = hash_of(&term);
+        if let Some(id) = self.index.find(hash, |id| self.entry(id).term == term) {
             return id;
         }
         let mentions = self.mentions_of(&term);
         let depth = self.depth_of(&term);
         if depth > MAX_DEPTH && mentions.is_empty() {
             // Nobody reasons about a formula this deep: it is some value, always the same for the same parts.
-            let mut hasher = FxHasher::default();
-            term.hash(&mut hasher);
-            return self.intern(Term::Sym { site: DEEP, slot: hasher.finish() as u32 });
+            return self.intern(Term::Sym { site: DEEP, slot: hash as u32 });
         }
         let private = self.private_of(&term);
-        let id = self.terms.push(term.clone());
-        self.private.push(private);
-        self.mentions.push(mentions);
-        self.depths.push(depth);
-        self.derefs.push(None);
-        self.index.insert(term, id);
+        let id = TermId::new(self.terms.len());
+        self.terms.push(Entry { term, mentions, deref: None, depth, private });
+        self.index.push(hash);
         id
+    }
+
+    /// Forgets the terms that were added since there were `count`. Nothing may speak of them any more.
+    pub fn forget_since(&mut self, count: usize) {
+        while self.terms.len() > count {
+            self.terms.pop();
+            self.index.pop();
+        }
     }
 
     /// Does the term mean nothing outside the function?
     pub fn is_private(&self, id: TermId) -> bool {
-        self.private[id]
+        self.entry(id).private
     }
 
     fn private_of(&self, term: &Term) -> bool {
-        let object = |obj: ObjId| match self.objects[obj] {
+        let object = |obj: ObjId| match self.objects[obj.index()] {
             Object::Stack(_) => true,
-            Object::Deref(base) => self.private[base],
+            Object::Deref(base) => self.entry(base).private,
             _ => false,
         };
         match term {
@@ -223,40 +273,40 @@ impl Terms {
             Term::Content { obj, off, epoch } => {
                 *epoch != 0
                     || object(*obj)
-                    || matches!(self.objects[*obj], Object::Heap { .. })
-                    || matches!(off, Off::Elem(index, _) if self.private[*index])
+                    || matches!(self.objects[obj.index()], Object::Heap { .. })
+                    || matches!(off, Off::Elem(index, _) if self.entry(*index).private)
             }
             Term::Addr { obj, .. } => object(*obj),
-            Term::Elem { base, index, .. } => self.private[*base] || self.private[*index],
-            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.private[*a] || self.private[*b],
-            Term::Cast(_, _, a) => self.private[*a],
-            Term::Ite(c, a, b) => self.private[*c] || self.private[*a] || self.private[*b],
+            Term::Elem { base, index, .. } => self.entry(*base).private || self.entry(*index).private,
+            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.entry(*a).private || self.entry(*b).private,
+            Term::Cast(_, _, a) => self.entry(*a).private,
+            Term::Ite(c, a, b) => self.entry(*c).private || self.entry(*a).private || self.entry(*b).private,
             Term::Int(_) | Term::Param(_) | Term::Func(_) => false,
         }
     }
 
     /// How deep the term nests; a leaf has depth 1.
     pub fn depth(&self, id: TermId) -> u32 {
-        self.depths[id]
+        self.entry(id).depth
     }
 
     fn depth_of(&self, term: &Term) -> u32 {
-        let object = |obj: ObjId| match self.objects[obj] {
-            Object::Deref(base) => self.depths[base],
+        let object = |obj: ObjId| match self.objects[obj.index()] {
+            Object::Deref(base) => self.entry(base).depth,
             _ => 0,
         };
         1 + match term {
             Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => 0,
             Term::Content { obj, off, .. } => match off {
-                Off::Elem(index, _) => object(*obj).max(self.depths[*index]),
+                Off::Elem(index, _) => object(*obj).max(self.entry(*index).depth),
                 _ => object(*obj),
             },
             Term::Addr { obj, .. } => object(*obj),
-            Term::Elem { base, index, .. } => self.depths[*base].max(self.depths[*index]),
-            Term::Pure { args, .. } => args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0),
-            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.depths[*a].max(self.depths[*b]),
-            Term::Cast(_, _, a) => self.depths[*a],
-            Term::Ite(c, a, b) => self.depths[*c].max(self.depths[*a]).max(self.depths[*b]),
+            Term::Elem { base, index, .. } => self.entry(*base).depth.max(self.entry(*index).depth),
+            Term::Pure { args, .. } => args.iter().map(|&arg| self.entry(arg).depth).max().unwrap_or(0),
+            Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.entry(*a).depth.max(self.entry(*b).depth),
+            Term::Cast(_, _, a) => self.entry(*a).depth,
+            Term::Ite(c, a, b) => self.entry(*c).depth.max(self.entry(*a).depth).max(self.entry(*b).depth),
         }
     }
 
@@ -270,25 +320,26 @@ impl Terms {
             }
         };
         match term {
-            Term::Addr { obj, .. } => match self.objects[*obj] {
+            Term::Addr { obj, .. } => match self.objects[obj.index()] {
                 Object::Heap { .. } => add(&[*obj]),
-                Object::Deref(base) => add(&self.mentions[base]),
+                Object::Deref(base) => add(&self.entry(base).mentions),
                 _ => {}
             },
             Term::Elem { base, index, .. } => {
-                add(&self.mentions[*base]);
-                add(&self.mentions[*index]);
+                add(&self.entry(*base).mentions);
+                add(&self.entry(*index).mentions);
             }
             // The distance of two pointers is none.
-            Term::Bin(BinOp::Sub, a, b) if !self.mentions[*a].is_empty() && !self.mentions[*b].is_empty() => {}
+            Term::Bin(BinOp::Sub, a, b)
+                if !self.entry(*a).mentions.is_empty() && !self.entry(*b).mentions.is_empty() => {}
             Term::Bin(_, a, b) => {
-                add(&self.mentions[*a]);
-                add(&self.mentions[*b]);
+                add(&self.entry(*a).mentions);
+                add(&self.entry(*b).mentions);
             }
-            Term::Cast(_, _, a) => add(&self.mentions[*a]),
+            Term::Cast(_, _, a) => add(&self.entry(*a).mentions),
             Term::Ite(_, a, b) => {
-                add(&self.mentions[*a]);
-                add(&self.mentions[*b]);
+                add(&self.entry(*a).mentions);
+                add(&self.entry(*b).mentions);
             }
             // A comparison, a loaded value or a call's result does not keep its operands alive.
             Term::Cmp(..) | Term::Content { .. } | Term::Pure { .. } => {}
@@ -306,7 +357,7 @@ impl Terms {
     }
 
     pub fn as_int(&self, id: TermId) -> Option<i64> {
-        match self.terms[id] {
+        match self.entry(id).term {
             Term::Int(value) => Some(value),
             _ => None,
         }
@@ -344,7 +395,7 @@ impl Terms {
     }
 
     pub fn addr(&mut self, obj: ObjId, off: i64) -> TermId {
-        if let (Object::Deref(base), 0) = (&self.objects[obj], off) {
+        if let (Object::Deref(base), 0) = (&self.objects[obj.index()], off) {
             return *base;
         }
         self.intern(Term::Addr { obj, off })
@@ -399,14 +450,16 @@ impl Terms {
                 })
             }
             Term::Func(id) => Some((self.intern_object(Object::Code(id)), Off::At(0))),
-            Term::Bin(..) | Term::Ite(..) if self.mentions[ptr].len() == 1 => Some((self.mentions[ptr][0], Off::Some)),
+            Term::Bin(..) | Term::Ite(..) if self.entry(ptr).mentions.len() == 1 => {
+                Some((self.entry(ptr).mentions[0], Off::Some))
+            }
             _ => Some((self.intern_object(Object::Deref(ptr)), Off::At(0))),
         }
     }
 
     /// The object behind a symbolic pointer, if anyone has looked there yet.
     pub fn known_deref(&self, ptr: TermId) -> Option<ObjId> {
-        self.derefs[ptr]
+        self.entry(ptr).deref
     }
 
     /// Does the term contain `part`? Bounded, so that a huge term answers "yes".
@@ -415,20 +468,20 @@ impl Terms {
     }
 
     fn contains_within(&self, id: TermId, part: &mut dyn FnMut(&Term, TermId) -> bool, depth: u32) -> bool {
-        if part(&self.terms[id], id) {
+        if part(&self.entry(id).term, id) {
             return true;
         }
         if depth == 0 {
             return true;
         }
         let mut go = |id: TermId| self.contains_within(id, part, depth - 1);
-        match &self.terms[id] {
+        match &self.entry(id).term {
             Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => false,
             Term::Content { obj, off, .. } => {
-                let by_object = matches!(self.objects[*obj], Object::Deref(t) if go(t));
+                let by_object = matches!(self.objects[obj.index()], Object::Deref(t) if go(t));
                 by_object || matches!(off, Off::Elem(index, _) if go(*index))
             }
-            Term::Addr { obj, .. } => matches!(self.objects[*obj], Object::Deref(t) if go(t)),
+            Term::Addr { obj, .. } => matches!(self.objects[obj.index()], Object::Deref(t) if go(t)),
             Term::Elem { base, index, .. } => go(*base) || go(*index),
             Term::Pure { args, .. } => args.iter().any(|&arg| go(arg)),
             Term::Bin(_, a, b) | Term::Cmp(_, a, b) => go(*a) || go(*b),

@@ -12,7 +12,7 @@ use caulk_models::{FamilyId, FunctionModel, Models};
 use crate::asked::Question;
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
-use crate::engine::{self, Analysed, Limits};
+use crate::engine::{self, Analysed, Found, Limits};
 use crate::incident::{Doubt, Incident, ReleaseFact, Suspicion};
 use crate::kept::{Kept, Shelf};
 use crate::learned::Learned;
@@ -326,7 +326,7 @@ fn run<'a, 'k>(
 }
 
 /// A function of a recursion while it is worked out.
-struct Member {
+struct Member<'a> {
     id: FuncId,
     /// Positions of those of the recursion that call it.
     callers: Vec<usize>,
@@ -339,13 +339,29 @@ struct Member {
     opened: bool,
     /// It was too large to be followed to any end; it would be so again.
     given_up: bool,
+    /// What callers are told, as of the last run.
+    summary: Option<Summary>,
+    /// The last run, as long as nobody has looked into its errors: another round may make them vain.
+    open: Option<Found<'a>>,
     result: Option<Analysed>,
     asked: Vec<Question>,
 }
 
-impl Member {
+impl Member<'_> {
     fn is_stuck(&self, knowledge: &Knowledge<'_>) -> bool {
-        !knowledge.never[self.id] && self.result.as_ref().is_none_or(|result| result.summary.outcomes.is_empty())
+        !knowledge.never[self.id] && self.summary.as_ref().is_none_or(|summary| summary.outcomes.is_empty())
+    }
+
+    /// Looks into the errors of the last run.
+    fn conclude(&mut self) {
+        if let Some(open) = self.open.take() {
+            let mut result = concluded(open);
+            self.asked.extend(result.asked.iter().flatten());
+            if self.given_up {
+                result.summary = Summary::unknown();
+            }
+            self.result = Some(result);
+        }
     }
 }
 
@@ -362,6 +378,8 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             misled: true,
             opened: false,
             given_up: false,
+            summary: None,
+            open: None,
             result: None,
             asked: Vec::new(),
         })
@@ -377,7 +395,8 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             let member = &work[at];
             let rounds = if member.misled && work.len() <= FEW { MAX_SETTLING_ROUNDS } else { MAX_ROUNDS };
             if !member.given_up && (member.opened || member.outdated && member.runs < rounds) {
-                changed |= run_member(knowledge, &mut work, at, limits);
+                let last = round >= MAX_RETURNING_ROUNDS;
+                changed |= run_member(knowledge, &mut work, at, limits, last);
             }
         }
         if !changed {
@@ -387,6 +406,9 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             // That there is no way back is only what the rounds have not come to.
             for at in 0..work.len() {
                 if work[at].is_stuck(knowledge) {
+                    for caller in work[at].callers.clone() {
+                        work[caller].conclude();
+                    }
                     knowledge.set_summary(work[at].id, Arc::new(Summary::unknown()));
                     for caller in work[at].callers.clone() {
                         work[caller].opened = true;
@@ -395,6 +417,7 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             }
         }
     }
+    work.iter_mut().for_each(Member::conclude);
     let settled = !work.iter().any(|member| member.misled);
     let finished = work.into_iter().filter_map(|member| {
         // Every way was given up, or ends in an error: that is not to say that it does not come back.
@@ -409,7 +432,6 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
         if settle(&mut result, settled) && !stuck {
             knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
         }
-        // What an earlier round asked has led here, too.
         let mut asked = member.asked;
         asked.sort_unstable();
         asked.dedup();
@@ -434,27 +456,56 @@ fn settle(result: &mut Analysed, settled: bool) -> bool {
     changed
 }
 
-/// Analyses one function of a recursion; `true` if its summary has changed.
-fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits: Limits) -> bool {
+/// Analyses one function of a recursion; `true` if its summary has changed. `last`: there may be no other round.
+fn run_member<'a>(
+    knowledge: &'a Knowledge<'a>,
+    work: &mut [Member<'a>],
+    at: usize,
+    limits: Limits,
+    last: bool,
+) -> bool {
     let member = &mut work[at];
     (member.outdated, member.misled, member.opened) = (false, false, false);
     member.runs += 1;
-    let mut result = guarded(knowledge, member.id, limits);
-    member.asked.extend(result.asked.iter().flatten());
+    // What an earlier round asked has led here, too.
+    member.asked.extend(member.open.take().into_iter().flat_map(Found::give_up));
+    let mut summary = match guarded(|| engine::run(knowledge, member.id, limits)) {
+        Some(found) => {
+            let summary = found.summary.clone();
+            member.open = Some(found);
+            summary
+        }
+        None => {
+            member.result = Some(unknown());
+            Summary::unknown()
+        }
+    };
     let old = knowledge.summary(member.id);
     let was_closed = old.as_ref().is_none_or(|old| old.outcomes.is_empty());
-    member.given_up = result.summary.cut && result.summary.outcomes.is_empty() && !knowledge.never[member.id];
+    member.given_up = summary.cut && summary.outcomes.is_empty() && !knowledge.never[member.id];
     if member.given_up {
-        result.summary = Summary::unknown();
+        summary = Summary::unknown();
     }
-    let opened = member.given_up || (was_closed && !result.summary.outcomes.is_empty());
-    let misleading = old.as_ref().is_none_or(|old| old.fate_of_arguments() != result.summary.fate_of_arguments());
-    let changed = old.is_none_or(|old| *old != result.summary);
+    // Another round would look into the same errors again.
+    let again = member.runs < MAX_ROUNDS && !last && !member.callers.is_empty() && !member.given_up;
+    if !again || !member.open.as_ref().is_some_and(Found::is_suspicious) {
+        member.conclude();
+    }
+    let opened = member.given_up || (was_closed && !summary.outcomes.is_empty());
+    let misleading = old.as_ref().is_none_or(|old| old.fate_of_arguments() != summary.fate_of_arguments());
+    let changed = old.is_none_or(|old| *old != summary);
+    let callers = member.callers.clone();
     if changed {
-        knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
+        for &caller in &callers {
+            // Its errors were met with what was known until now; it is run again, if it may be.
+            if work[caller].runs >= MAX_ROUNDS {
+                work[caller].conclude();
+            }
+        }
+        knowledge.set_summary(work[at].id, Arc::new(summary.clone()));
     }
-    member.result = Some(result);
-    for caller in member.callers.clone() {
+    work[at].summary = Some(summary);
+    for caller in callers {
         work[caller].outdated |= changed;
         work[caller].misled |= misleading;
         work[caller].opened |= opened;
@@ -463,19 +514,27 @@ fn run_member(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, limits:
 }
 
 /// A bug of ours in one function must not take the others with it: in release builds it becomes a gap.
-fn guarded(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Analysed {
+fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     if cfg!(debug_assertions) {
-        return engine::analyse(knowledge, id, limits);
+        return Some(work());
     }
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine::analyse(knowledge, id, limits))).unwrap_or_else(
-        |_| Analysed {
-            summary: Summary::unknown(),
-            incidents: Vec::new(),
-            sites: Vec::new(),
-            releases: Vec::new(),
-            suspicions: Vec::new(),
-            degraded: true,
-            asked: None,
-        },
-    )
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok()
+}
+
+fn concluded(found: Found<'_>) -> Analysed {
+    let summary = found.summary.clone();
+    guarded(|| found.conclude()).unwrap_or_else(|| Analysed { summary, ..unknown() })
+}
+
+/// Of a function that could not be analysed.
+fn unknown() -> Analysed {
+    Analysed {
+        summary: Summary::unknown(),
+        incidents: Vec::new(),
+        sites: Vec::new(),
+        releases: Vec::new(),
+        suspicions: Vec::new(),
+        degraded: true,
+        asked: None,
+    }
 }

@@ -133,7 +133,9 @@ impl Engine<'_> {
             if renewed == own {
                 floors.extend(self.floor(state, term, own));
             }
-            state.env[at].1 = renewed;
+            if renewed != term {
+                state.env[at].1 = renewed;
+            }
         }
         let counted: FxHashSet<(ObjId, Off)> = self
             .counters
@@ -160,7 +162,9 @@ impl Engine<'_> {
             if renewed == own {
                 floors.extend(self.floor(state, cell.term, own));
             }
-            state.cells[at].1.term = renewed;
+            if renewed != cell.term {
+                state.cells[at].1.term = renewed;
+            }
         }
         let engine = &*self;
         state.objs.retain(|(obj, _)| !stale_object(engine, *obj));
@@ -210,18 +214,16 @@ impl Engine<'_> {
     /// The value lay in memory that has no name any more.
     pub(crate) fn kept_elsewhere(&mut self, state: &mut State, term: TermId) {
         for obj in self.terms.mentions(term).to_vec() {
-            if let Some(known) = state.obj_mut(obj)
-                && !known.lost
-            {
-                known.give_away();
+            if state.obj(obj).is_some_and(|known| !known.lost) {
+                state.give_away(obj);
             }
         }
         let memory = self.memory;
         if matches!(self.terms.get(term), Term::Param(_)) {
             let object = self.terms.intern_object(Object::Deref(term));
-            state.obj_entry(object, memory).give_away();
+            state.give_away_input(object, memory);
         } else if let Some(object) = input_object(&self.terms, term) {
-            state.obj_entry(object, memory).give_away();
+            state.give_away_input(object, memory);
         }
     }
 
