@@ -111,7 +111,7 @@ fn offset(function: &Function, ptr: ValueId) -> i64 {
 }
 
 /// A base and bytes behind it.
-fn place(function: &Function, ptr: ValueId) -> Option<(ValueId, i64)> {
+pub(crate) fn place(function: &Function, ptr: ValueId) -> Option<(ValueId, i64)> {
     let ValueKind::Inst(inst) = function.values[ptr].kind else { return None };
     match &function.insts[inst].op {
         Op::Offset { base, bytes, indices, .. } if indices.is_empty() => Some((*base, *bytes)),
@@ -121,12 +121,12 @@ fn place(function: &Function, ptr: ValueId) -> Option<(ValueId, i64)> {
 
 /// Who holds what is read: the first pointer on the way there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+pub(crate) enum Owner {
     Value(ValueId),
     Global(SymbolId),
 }
 
-fn read_from(function: &Function, value: ValueId) -> Option<Owner> {
+pub(crate) fn read_from(function: &Function, value: ValueId) -> Option<Owner> {
     let (mut at, mut read) = (value, false);
     loop {
         match function.values[at].kind {
@@ -151,7 +151,7 @@ fn is_asked(function: &Function, path: &[Event], site: InstId, owner: Owner) -> 
 }
 
 /// Is the branch decided by something that the owner holds?
-fn asks(function: &Function, branch: InstId, owner: Owner) -> bool {
+pub(crate) fn asks(function: &Function, branch: InstId, owner: Owner) -> bool {
     let decided = match &function.insts[branch].op {
         Op::Branch { cond, .. } => *cond,
         Op::Switch { value, .. } => *value,

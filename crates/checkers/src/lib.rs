@@ -7,6 +7,7 @@ mod contrary;
 mod graph;
 mod inside;
 mod latent;
+mod members;
 mod memo;
 mod naming;
 mod steps;
@@ -82,6 +83,7 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
             && !choice::asks_again(analysis.knowledge.program, incident)
             && !choice::is_copied_on_demand(analysis.knowledge.program, incident)
             && !contrary::contradicts_itself(analysis.knowledge.program, incident)
+            && !members::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident)
     };
     considered.into_iter().filter(reported).collect()
 }

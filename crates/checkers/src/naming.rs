@@ -252,6 +252,34 @@ impl<'a> Names<'a> {
         })
     }
 
+    /// The members of the union that the cell behind a pointer is, as far as the types are known.
+    pub fn union_members(&self, ptr: ValueId) -> Vec<&str> {
+        let (base, bytes) = match self.function.values[ptr].kind {
+            ValueKind::Inst(inst) => match self.function.insts[inst].op {
+                Op::Offset { base, bytes, .. } => (base, bytes),
+                _ => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let Some(ty) = self.base(base, 4).1 else { return Vec::new() };
+        let union = |ty: TypeId| match self.unit.kind(ty) {
+            Some(TypeKind::Union(fields)) => Some(fields),
+            _ => None,
+        };
+        let fields = self.unit.members_at(ty, bytes).into_iter().find_map(|field| union(field.ty?));
+        fields.into_iter().flatten().map(|field| field.name.as_str()).collect()
+    }
+
+    /// The word that stands in the source where an instruction comes from.
+    pub fn word(&self, inst: InstId) -> Option<String> {
+        let loc = self.unit.locs[self.function.insts[inst].loc];
+        let text = std::fs::read(&self.unit.files[loc.file?]).ok()?;
+        let line = text.split(|&byte| byte == b'\n').nth((loc.line as usize).checked_sub(1)?)?;
+        let rest = line.get((loc.column as usize).checked_sub(1)?..)?;
+        let word = rest.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next()?;
+        Some(String::from_utf8_lossy(word).into_owned())
+    }
+
     /// A condition as text, as far as names are known.
     pub fn condition(&self, value: ValueId) -> String {
         self.expression(value, 4)
