@@ -460,7 +460,7 @@ impl Engine<'_> {
             }
         }
         self.collect_within(&mut state, id);
-        if outcome.starved {
+        if outcome.starved || gives_nothing_back(translation.summary, outcome) {
             // Whose these are now is not for us to say.
             for obj in self.exchanged(before, id) {
                 if let Some(known) = state.obj_mut(obj) {
@@ -627,6 +627,12 @@ fn is_foreseeable(outcome: &Outcome, others: &[&Outcome]) -> bool {
     ranges.into_iter().any(|range| others.iter().any(|other| !other.ranges.contains(range)))
         || outcome.atoms.iter().any(|atom| others.iter().any(|other| !other.atoms.contains(atom)))
         || outcome.clauses.iter().any(|clause| others.iter().any(|other| !other.clauses.contains(clause)))
+}
+
+/// Does a function that moves what it is given into a larger block return nothing here?
+fn gives_nothing_back(summary: &Summary, outcome: &Outcome) -> bool {
+    outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0))
+        && summary.outcomes.iter().any(|other| !other.moved.is_empty())
 }
 
 /// Is it what an element of an array points to, at an index that the callee does not know?

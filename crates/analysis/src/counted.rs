@@ -7,7 +7,8 @@
 //!     }
 //!
 //! 1. Ways that change a count only within bounds of the count itself are kept apart.
-//! 2. Where a release hangs on a number that callers have no name for, they are told that it *may* be released: with
+//! 2. Where a release hangs on a number that callers have no name for, in the block or in what it points to (`p->db->mode`
+//!    after a call that is given `p->db`), they are told that it *may* be released: with
 //!    "it was released" every further use would be an error on a way that does not exist.
 //!
 //! Who raises a count holds the block: that it was -1 before, so that a callee finds 0 and releases the block, is no way.
@@ -87,9 +88,19 @@ pub fn soften_releases(terms: &Terms, exits: &mut [Exit]) {
     }
 }
 
-/// Is there a number in the object, unknown to callers, by which it is released here and left elsewhere?
+/// Is it the object, or something that it points to?
+fn is_part(terms: &Terms, part: ObjId, obj: ObjId) -> bool {
+    let inside = |base: TermId| matches!(*terms.get(base), Term::Content { obj: of, .. } if of == obj);
+    part == obj || matches!(*terms.object(part), Object::Deref(base) if inside(base))
+}
+
+/// Is there a number in the object or in what it points to, unknown to callers, by which it is released here and left
+/// elsewhere?
 fn hangs_on_hidden(terms: &Terms, exits: &[Exit], state: &State, obj: ObjId) -> bool {
-    let hidden = |id: TermId| matches!(*terms.get(id), Term::Content { obj: of, epoch, .. } if of == obj && epoch != 0);
+    let hidden = |id: TermId| match *terms.get(id) {
+        Term::Content { obj: of, epoch, .. } => epoch != 0 && is_part(terms, of, obj),
+        _ => false,
+    };
     state.facts.ranges.iter().filter(|(id, _)| hidden(*id)).any(|(id, range)| {
         let mut left = false;
         for Exit { state: other, .. } in exits {

@@ -1,8 +1,8 @@
 //! Functions that give something back for what they are given: `s = append(s, text)`.
 //!
-//! Written in the program itself, such a function returns null when memory runs out, and leaves `s` alone. Every use of
-//! it, and of `append(make(), text)`, loses the argument then; those who wrote it that way have decided so. What
-//! `realloc` leaves is another matter: there the idiom is a known mistake.
+//! Written in the program itself, such a function returns null when memory runs out, or when there would be too much in
+//! the block, and leaves `s` alone. Every use of it, and of `append(make(), text)`, loses the argument then; those who wrote
+//! it that way have decided so. What `realloc` leaves is another matter: there the idiom is a known mistake.
 
 use caulk_ir::{InstId, Op, Ty, ValueId, ValueKind};
 
