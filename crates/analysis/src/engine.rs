@@ -40,7 +40,8 @@ pub struct Limits {
     /// Instructions run per function, counted once for each state, before everything is merged.
     pub work: usize,
     pub outcomes: usize,
-    /// Times a loop head is visited.
+    /// Times a loop head is visited before everything is merged, by every way around and into it. Loops in loops need
+    /// many; what is not followed to its end is nothing that a release can be proved of.
     pub rounds: usize,
     /// Memory cells a state may remember.
     pub cells: usize,
@@ -55,7 +56,7 @@ impl Default for Limits {
             visits: 4_000,
             work: 40_000,
             outcomes: 8,
-            rounds: 24,
+            rounds: 96,
             cells: 96,
             terms: 100_000,
         }
@@ -307,9 +308,10 @@ impl Engine<'_> {
             if loop_head {
                 let rounds = rounds.entry(block).or_insert(0usize);
                 *rounds += 1;
-                if *rounds > self.limits.rounds {
+                // With everything merged, most loops come to their end in a few rounds more.
+                self.degraded |= *rounds > self.limits.rounds;
+                if *rounds > self.limits.rounds + self.limits.rounds / 4 {
                     // What still changes after so many rounds is not worth following.
-                    self.degraded = true;
                     let known = heads.entry(block).or_default();
                     let covered = |state: &State| known.iter().any(|known| covers(&self.terms, known, state));
                     self.cut |= !arrived.forward.iter().chain(&arrived.back).all(covered);
