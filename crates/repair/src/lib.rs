@@ -19,6 +19,7 @@
 //! # Known imprecision
 //! - A patch lies in one file.
 
+mod assertions;
 mod change;
 mod configurations;
 mod notes;

@@ -9,7 +9,7 @@ use caulk_analysis::Doubt;
 use caulk_findings::{Finding, Place, Rule};
 
 use crate::change::{Change, Expect};
-use crate::survey::{DRAINS, Survey};
+use crate::survey::{DRAINS, Spot, Survey};
 use crate::workshop::Rebuilt;
 
 /// Shows that the candidate repairs `finding` and hurts nothing, or says what is missing.
@@ -22,16 +22,7 @@ pub fn prove(
 ) -> Result<Vec<String>, String> {
     warnings(after)?;
     let survey = &after.survey;
-    appeared(before, survey, change)?;
-    let (released, changed) = releases(before, survey, change, expect, finding)?;
-    // A block that nobody else refers to is gone: other functions cannot tell, whatever the analysis makes of it.
-    let alone = expect.only_releases() && !expect.overwrites && !expect.grows && released > 0;
-    let concerned = |function: &str| !alone || changed.contains(function);
-    suspicions(before, survey, expect, &concerned)?;
-    effects(before, survey, expect, &concerned)?;
-    if !alone {
-        elsewhere(before, survey, change)?;
-    }
+    let released = harmless(before, survey, finding, change, expect)?;
     if expect.releases && released == 0 {
         return Err("the new release is not reached, or not seen as one".into());
     }
@@ -43,6 +34,27 @@ pub fn prove(
     why.push("the patched program compiles without a new warning and was analysed again as a whole".into());
     why.push("no other finding appeared, and no caller sees a difference in what is released or kept".into());
     Ok(why)
+}
+
+/// Shows that nothing is worse than it was, whether or not the error is gone; the number of new releases.
+pub fn harmless(
+    before: &Survey,
+    survey: &Survey,
+    finding: &Finding,
+    change: &Change,
+    expect: Expect,
+) -> Result<usize, String> {
+    appeared(before, survey, change)?;
+    let (released, changed) = releases(before, survey, change, expect, finding)?;
+    // A block that nobody else refers to is gone: other functions cannot tell, whatever the analysis makes of it.
+    let alone = expect.only_releases() && !expect.overwrites && !expect.grows && released > 0;
+    let concerned = |function: &str| !alone || changed.contains(function);
+    suspicions(before, survey, expect, &concerned)?;
+    effects(before, survey, expect, &concerned)?;
+    if !alone {
+        elsewhere(before, survey, change)?;
+    }
+    Ok(released)
 }
 
 /// What a look at the changed function alone says against a candidate. The proof would say so, too.
@@ -242,6 +254,10 @@ fn releases(
         found.map(|entry| entry.1)
     });
     let (mut released, mut changed) = (0, BTreeSet::from([finding.sink.function.clone()]));
+    let settled = |doubt: Doubt| {
+        let others = matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced);
+        others && only_library(before, after, change, expect)
+    };
     for (spot, doubts) in &after.releases {
         if !here(&spot.file) {
             continue;
@@ -253,7 +269,7 @@ fn releases(
                 speaks_against(*doubt, expect, finding)?;
             }
         } else if let Some(known) = old.get(&(spot.line, spot.column)) {
-            if let Some(doubt) = doubts.difference(known).next() {
+            if let Some(doubt) = doubts.difference(known).find(|doubt| !settled(**doubt)) {
                 return Err(say(*doubt, finding));
             }
         } else if let Some(doubt) = doubts.iter().next() {
@@ -261,6 +277,24 @@ fn releases(
         }
     }
     Ok((released, changed))
+}
+
+/// Whether all that is new are calls of library functions that release. Such a call gives nothing to anybody: that
+/// somebody else may hold what an *old* release is given was so before, and merely not seen, because paths are joined
+/// differently. Whether one of the new calls released it first, is another doubt.
+fn only_library(before: &Survey, after: &Survey, change: &Change, expect: Expect) -> bool {
+    let named = |spot: &Spot| {
+        let at = change.after.offset_of(spot.line, spot.column.max(1))?;
+        let text = &change.after.bytes[at..];
+        let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')?;
+        std::str::from_utf8(&text[..end]).ok()
+    };
+    let of_library = |name: &str| before.library.contains(name);
+    let mut new = after
+        .releases
+        .keys()
+        .filter(|spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column));
+    expect.only_releases() && !expect.overwrites && !expect.grows && new.all(|spot| named(spot).is_some_and(of_library))
 }
 
 /// Whether a new release may have this doubt.

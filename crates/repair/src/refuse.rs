@@ -3,6 +3,7 @@
 use caulk_findings::{Finding, Rule};
 use caulk_source::{Call, FunctionSource, StmtKind};
 
+use crate::assertions;
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -57,9 +58,9 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
     if says_meant(target) {
         return Some("a comment says that it is meant".into());
     }
-    // Without `NDEBUG` the program ends at a failed assertion, with it, it goes on.
-    if function.macros.iter().any(|used| used.name == "assert") {
-        return Some("an assertion may be left out where it is compiled without them".into());
+    let leak = matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak);
+    if !leak && assertions::has_any(function) {
+        return Some(assertions::MAY_BE_LEFT_OUT.into());
     }
     if finding.rule == Rule::ResourceLeak {
         if finding.release == "dlclose" {

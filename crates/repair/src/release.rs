@@ -144,17 +144,59 @@ const RELEASING_WORDS: &[&str] = &["fini", "finish", "del", "put", "done"];
 
 /// Releases and nothing else, or is named for it: not something that also prints, sends or counts its argument.
 pub fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
+    is_named_for_it(callee) && !is_heard(bench, callee, &[]) || is_quiet(bench, callee)
+}
+
+fn is_named_for_it(callee: &str) -> bool {
     let name = callee.to_ascii_lowercase();
     let is_word = |word: &str| RELEASING_WORDS.contains(&word);
-    let named = RELEASING.iter().any(|part| name.contains(part)) || name.split('_').any(is_word);
-    named && !is_heard(bench, callee) || is_quiet(bench, callee)
+    RELEASING.iter().any(|part| name.contains(part)) || name.split('_').any(is_word)
+}
+
+/// Calls that release a block whose member is null: what its destructor does with the member does not happen. `None`: the
+/// type has no destructor.
+pub fn without(bench: &Bench<'_>, expression: &str, member: &str, offset: usize) -> Option<Vec<String>> {
+    let all = destructors(&bench.target.function, bench.survey, expression, offset);
+    let fits = |callee: &&String| {
+        let body = bench.workshop.function_named(callee, bench.patched);
+        let left_out = body.map(|body| under_test(bench, &body, member)).unwrap_or_default();
+        is_named_for_it(callee) && !is_heard(bench, callee, &left_out)
+    };
+    (!all.is_empty()).then(|| all.iter().filter(fits).map(|callee| format!("{callee}({expression});")).collect())
+}
+
+/// Functions that are called nowhere but under `if (parameter->member != NULL)`, where nobody gives the member a value.
+fn under_test(bench: &Bench<'_>, body: &FunctionSource, member: &str) -> Vec<String> {
+    let Some(parameter) = body.decls.iter().find(|decl| decl.kind == DeclKind::Parameter) else { return Vec::new() };
+    let value = format!("{}->{member}", parameter.name);
+    let sets = |body: &FunctionSource| {
+        let ends = [format!("->{member}"), format!(".{member}")];
+        let mut places = body.assigns.iter().map(|assign| body.text(assign.lhs));
+        places.any(|place| place == parameter.name || ends.iter().any(|end| place.ends_with(end.as_str())))
+    };
+    let given = body.calls.iter().filter(|call| call.args.iter().any(|arg| body.text(arg.span) == parameter.name));
+    let mut called = given.filter_map(|call| bench.workshop.function_named(&call.callee, bench.patched));
+    if sets(body) || called.any(|callee| sets(&callee)) {
+        return Vec::new();
+    }
+    let tests = [format!("{value} != NULL"), value];
+    let is_tested = |call: &caulk_source::Call| {
+        body.ancestors(call.stmt).any(|above| match body.stmt(above).kind {
+            StmtKind::If { cond, then, .. } => {
+                tests.contains(&body.text(cond)) && body.stmt(then).span.covers(body.stmt(call.stmt).span)
+            }
+            _ => false,
+        })
+    };
+    let names = body.calls.iter().filter(|call| call.direct).map(|call| &call.callee);
+    names.filter(|name| body.calls.iter().filter(|call| call.callee == **name).all(is_tested)).cloned().collect()
 }
 
 /// Whoever calls it where nobody did before does something that was not done before.
-fn is_heard(bench: &Bench<'_>, callee: &str) -> bool {
+fn is_heard(bench: &Bench<'_>, callee: &str, left_out: &[String]) -> bool {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let made = function.calls_at(place.line, place.column).into_iter().last();
-    bench.survey.sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()))
+    bench.survey.sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()), left_out)
 }
 
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.
@@ -208,7 +250,7 @@ fn untyped_destructors(bench: &Bench<'_>, expression: &str, offset: usize) -> Ve
         let lower = name.to_ascii_lowercase();
         RELEASING.iter().any(|part| lower.contains(part))
             && untyped(name)
-            && !is_heard(bench, name)
+            && !is_heard(bench, name, &[])
             && **name != function.name
             && function.callable_at(name, offset)
             && bench.workshop.function_named(name, bench.patched).is_some_and(|body| {

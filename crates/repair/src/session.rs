@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use caulk_analysis::Doubt;
 use caulk_base::{ContentHash, Hasher};
 use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
-use caulk_source::{FileText, unified_diff};
+use caulk_source::{EditSet, FileText, unified_diff};
 
+use crate::assertions;
 use crate::change::{self, Candidate, Change, Expect};
-use crate::configurations;
 use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
@@ -125,13 +125,6 @@ impl Session<'_> {
         false
     }
 
-    /// Paths are not followed behind an error: what a release would do there is not known.
-    fn is_wrong_already(&self, finding: &Finding) -> bool {
-        let same =
-            |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
-        self.survey.findings.iter().any(|other| !other.rule.is_leak() && same(other))
-    }
-
     fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
         self.tried.clear();
         if let Some(reason) = self.declined.get(&finding.fingerprint) {
@@ -145,13 +138,10 @@ impl Session<'_> {
         if let Some(reason) = refuse::reason(&target) {
             return Err(reason);
         }
-        if finding.rule.is_leak() && self.is_wrong_already(finding) {
+        if finding.rule.is_leak() && is_wrong(&self.survey, finding) {
             return Err(WRONG_ALREADY.into());
         }
         let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };
-        if let Some(reason) = configurations::in_callees(&bench) {
-            return Err(reason);
-        }
         let proposals = strategies::propose(&bench);
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
@@ -209,9 +199,7 @@ impl Session<'_> {
             let decls = &target.function.decls;
             decls.iter().any(|decl| decl.name == *name && decl.origin == caulk_source::Origin::Written)
         };
-        let place = target.function.file.offset_of(finding.source.line, finding.source.column);
-        let expanded = place.is_some_and(|at| target.function.macros.iter().any(|used| used.span.contains(at)));
-        if reason.is_none() && finding.source.in_macro && expanded && !target.name.as_ref().is_some_and(written) {
+        if reason.is_none() && finding.source.in_macro && !target.name.as_ref().is_some_and(written) {
             return Err("the allocation is in the body of a macro".into());
         }
         Err(reason
@@ -294,7 +282,40 @@ impl Session<'_> {
             let probed = self.workshop.rebuild(&self.with(&probe))?;
             proof::not_null(&probed.survey, &name)?;
         }
+        self.prove_without_assertions(finding, candidate)?;
         Ok(Proved { before, change, patched, survey: rebuilt.survey, why })
+    }
+
+    /// That the candidate does no harm where assertions are left out, if the function has any.
+    fn prove_without_assertions(&self, finding: &Finding, candidate: &Candidate) -> Result<(), String> {
+        let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
+        if !assertions::has_any(&function) {
+            return Ok(());
+        }
+        let left_out = || assertions::MAY_BE_LEFT_OUT.to_owned();
+        if !candidate.expect.only_releases() || candidate.probe.is_some() || function.file.path != candidate.file {
+            return Err(left_out());
+        }
+        let text = FileText::new(candidate.file.clone(), self.text_of(&candidate.file)?);
+        let without = assertions::left_out(&text);
+        let nothing = Change::new(candidate.file.clone(), without.clone(), &EditSet::new())?;
+        let stays = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.with(&nothing))?;
+        if assertions::has_any(&stays) {
+            return Err(left_out());
+        }
+        let before = self.workshop.rebuild(&self.with(&nothing))?.survey;
+        if is_wrong(&before, finding) {
+            return Err(left_out());
+        }
+        let change = Change::new(candidate.file.clone(), without.clone(), &candidate.edits)?;
+        let after = self.workshop.rebuild(&self.with(&change))?.survey;
+        let needs = |name: &str| after.needy.contains(name);
+        let harmless = proof::harmless(&before, &after, finding, &change, candidate.expect).and_then(|_| {
+            let Some((name, edits)) = change::null_probe(&candidate.edits, &needs) else { return Ok(()) };
+            let probe = Change::new(candidate.file.clone(), without, &edits)?;
+            proof::not_null(&self.workshop.rebuild(&self.with(&probe))?.survey, &name)
+        });
+        harmless.map_err(|_| left_out())
     }
 
     /// With a test where the candidate gives null to somebody who cannot live with it.
@@ -382,9 +403,12 @@ impl Session<'_> {
         for finding in name_again(&self.first, &mut done) {
             // It repairs what is lost at the same place; a single release before one exit repairs nothing at another.
             let same = |other: &Finding, patch: &Patch| {
+                // Patches before it have moved its places; those of the program as it was are compared.
+                let other = self.first.iter().find(|one| one.fingerprint == other.fingerprint).unwrap_or(other);
                 let object = |one: &Finding| (one.object.clone(), one.source.file.clone(), one.source.line);
                 let everywhere = patch.edits.len() > 1 || patch.strategy != change::BEFORE_EXIT;
                 other.sink.function == finding.sink.function
+                    && !loses_part(patch, other, finding)
                     && (other.sink.line == finding.sink.line || (everywhere && object(other) == object(finding)))
             };
             let patch = match repaired.iter().find(|(other, patch)| same(other, patch)) {
@@ -464,4 +488,25 @@ fn rank(reason: &str) -> u8 {
         _ if reason.contains("another error") => 2,
         _ => 1,
     }
+}
+
+/// `free(p);` of the patch releases nothing that lies in `p`.
+fn loses_part(patch: &Patch, other: &Finding, finding: &Finding) -> bool {
+    let name = |one: &Finding| one.object.trim_matches('`').to_owned();
+    let plain = format!("{}({});", finding.release, name(other));
+    let calls = |edit: &caulk_findings::Edit| {
+        let mut statements = edit.replacement.split_inclusive(['\n', '{', '}']);
+        statements.any(|statement| statement.replacen(" (", "(", 1).trim() == plain)
+    };
+    let own = format!("({});", name(finding));
+    name(other) != name(finding)
+        && patch.edits.iter().any(calls)
+        && !patch.edits.iter().any(|edit| edit.replacement.contains(&own))
+}
+
+/// Paths are not followed behind an error: what a release would do there is not known.
+fn is_wrong(survey: &Survey, finding: &Finding) -> bool {
+    let same =
+        |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
+    survey.findings.iter().any(|other| !other.rule.is_leak() && same(other))
 }

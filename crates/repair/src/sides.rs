@@ -136,22 +136,22 @@ impl Sides {
     }
 
     /// Does the function, or one that it calls, do something that is noticed elsewhere, apart from what `constructor` does
-    /// as well?
-    pub fn is_heard(&self, function: &str, constructor: Option<&str>) -> bool {
-        let (called, written) = self.reached(function);
-        let own = constructor.map(|constructor| self.reached(constructor).1).unwrap_or_default();
+    /// as well, and from the functions `left_out` that it does not call this time?
+    pub fn is_heard(&self, function: &str, constructor: Option<&str>, left_out: &[String]) -> bool {
+        let (called, written) = self.reached(function, left_out);
+        let own = constructor.map(|constructor| self.reached(constructor, &[]).1).unwrap_or_default();
         let unlocks = called.contains("pthread_mutex_unlock") && !called.contains("pthread_mutex_lock");
         unlocks || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name)) || !written.is_subset(&own)
     }
 
-    fn reached(&self, function: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    fn reached(&self, function: &str, left_out: &[String]) -> (BTreeSet<&str>, BTreeSet<&str>) {
         let (mut called, mut written) = (BTreeSet::new(), BTreeSet::new());
         let mut open: Vec<(&str, usize)> =
             self.calls.get_key_value(function).map(|known| (known.0.as_str(), 0)).into_iter().collect();
         while let Some((name, depth)) = open.pop() {
             written.extend(self.writes.get(name).into_iter().flatten().map(String::as_str));
             for callee in self.calls.get(name).into_iter().flatten() {
-                if called.insert(callee.as_str()) && depth < DEPTH {
+                if !(depth == 0 && left_out.contains(callee)) && called.insert(callee.as_str()) && depth < DEPTH {
                     open.push((callee, depth + 1));
                 }
             }

@@ -49,6 +49,8 @@ pub struct Survey {
     pub null_takers: BTreeSet<(String, usize)>,
     /// Functions that must not be given null as their first argument.
     pub needy: BTreeSet<String>,
+    /// Functions of libraries that release what they are given.
+    pub library: BTreeSet<String>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
@@ -68,8 +70,12 @@ impl Survey {
         survey.addressed = notes.addressed(program);
         survey.sides = notes.sides(analysis);
         for name in program.externs.iter() {
-            if analysis.knowledge.models.get(name).is_some_and(needs_first) {
+            let Some(model) = analysis.knowledge.models.get(name) else { continue };
+            if needs_first(model) {
                 survey.needy.insert(name.clone());
+            }
+            if model.effects.iter().any(|effect| matches!(effect, Effect::Releases { .. })) {
+                survey.library.insert(name.clone());
             }
         }
         // What is not reported because nobody is known to write such a program may happen all the same.

@@ -6,6 +6,7 @@ mod double_free;
 mod exits;
 mod frontier;
 mod initialise;
+mod kept;
 mod label;
 mod macro_exit;
 mod mismatch;
@@ -75,6 +76,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             overwrite::propose(bench, &mut all);
             conditional::propose(bench, &mut all);
             scope_end::propose(bench, &mut all);
+            kept::propose(bench, &mut all);
             unnamed::propose(bench, &mut all);
             otherwise::propose(bench, &mut all);
             frontier::propose(bench, &mut all);
