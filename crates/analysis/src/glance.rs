@@ -20,7 +20,8 @@ use caulk_models::Models;
 use crate::engine::Limits;
 use crate::kept::{Identities, Kept, Shelf};
 use crate::learned::Learned;
-use crate::whole::{Analysis, Common, Knowledge, component};
+use crate::recursion::component;
+use crate::whole::{Analysis, Common, Knowledge};
 
 /// A whole program that was analysed, to compare others with.
 pub struct Basis {

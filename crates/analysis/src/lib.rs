@@ -46,6 +46,7 @@ mod passing;
 mod place;
 mod range;
 mod reach;
+mod recursion;
 mod replay;
 mod report;
 pub mod roles;

@@ -15,11 +15,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use caulk_base::{FxHashSet, IdVec};
 use caulk_ir::{FuncId, GlobalId, InitValue, Program, SymbolId, Target, UnitId, ValueKind};
 
 use crate::callgraph::CallGraph;
+
+/// A thread without work looks around for some as often as this.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 pub struct Schedule<'a> {
     components: Vec<&'a [FuncId]>,
@@ -92,7 +96,13 @@ impl<'a> Schedule<'a> {
             let mut now = lock(&progress);
             while now.left > 0 {
                 let Some((_, Reverse(at))) = now.ready.pop() else {
-                    now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+                    drop(now);
+                    // Whoever works on a large recursion may have some of it to share (`recursion`).
+                    let helped = rayon::yield_now() == Some(rayon::Yield::Executed);
+                    now = lock(&progress);
+                    if !helped && now.ready.is_empty() && now.left > 0 {
+                        now = changed.wait_timeout(now, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+                    }
                     continue;
                 };
                 drop(now);

@@ -368,7 +368,8 @@ pub fn is_summary(terms: &Terms, obj: ObjId) -> bool {
 
 /// Is the value the content of the object, or reached through it?
 fn speaks_of(terms: &Terms, id: TermId, obj: ObjId) -> bool {
-    terms.is_private(id)
+    terms.has_contents(obj)
+        && terms.is_private(id)
         && terms.contains(id, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
 }
 

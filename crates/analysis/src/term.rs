@@ -96,6 +96,8 @@ pub struct Terms {
     terms: Vec<Entry>,
     index: Index,
     objects: Vec<Object>,
+    /// Does some term speak of what lies in the object?
+    contents: Vec<bool>,
     /// Objects that lie behind no term.
     object_index: FxHashMap<Object, ObjId>,
 }
@@ -142,6 +144,7 @@ impl Terms {
             self.terms.clear();
             self.index.clear();
             self.objects.clear();
+            self.contents.clear();
             self.object_index.clear();
             SPARE.with_borrow_mut(|all| all.push(self));
         }
@@ -162,6 +165,11 @@ impl Terms {
 
     pub fn object(&self, id: ObjId) -> &Object {
         &self.objects[id.index()]
+    }
+
+    /// Is there a term for something that lies in the object?
+    pub fn has_contents(&self, id: ObjId) -> bool {
+        self.contents[id.index()]
     }
 
     /// Heap objects whose address went into this value.
@@ -210,6 +218,7 @@ impl Terms {
     fn add_object(&mut self, object: Object) -> ObjId {
         let id = ObjId::new(self.objects.len());
         self.objects.push(object);
+        self.contents.push(false);
         id
     }
 
@@ -241,6 +250,9 @@ impl Terms {
         if depth > MAX_DEPTH && mentions.is_empty() {
             // Nobody reasons about a formula this deep: it is some value, always the same for the same parts.
             return self.intern(Term::Sym { site: DEEP, slot: hash as u32 });
+        }
+        if let Term::Content { obj, .. } = term {
+            self.contents[obj.index()] = true;
         }
         let private = self.private_of(&term);
         let id = TermId::new(self.terms.len());

@@ -9,27 +9,19 @@ use caulk_ir::{
 };
 use caulk_models::{FamilyId, FunctionModel, Models};
 
-use crate::asked::Question;
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
-use crate::engine::{self, Analysed, Found, Limits};
-use crate::incident::{Doubt, Incident, ReleaseFact, Suspicion};
+use crate::engine::Limits;
+use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::{Kept, Shelf};
 use crate::learned::Learned;
 use crate::noreturn;
 use crate::passing;
+use crate::recursion::component;
 use crate::schedule::Schedule;
 use crate::slots::Targets;
 use crate::summary::{SiteFact, Summary};
 use crate::variadic;
-
-/// Rounds through a recursion before its summaries count as complete.
-const MAX_ROUNDS: usize = 3;
-/// Rounds at most until it is known what a recursion of a few functions does with its arguments.
-const MAX_SETTLING_ROUNDS: usize = 5;
-const FEW: usize = 4;
-/// Rounds at most until every member of a recursion is seen to come back.
-const MAX_RETURNING_ROUNDS: usize = 8;
 
 /// What is known of the program as a whole before any function is analysed.
 #[derive(Clone)]
@@ -323,218 +315,4 @@ fn run<'a, 'k>(
     }
     analysis.sort();
     (analysis, kept)
-}
-
-/// A function of a recursion while it is worked out.
-struct Member<'a> {
-    id: FuncId,
-    /// Positions of those of the recursion that call it.
-    callers: Vec<usize>,
-    runs: usize,
-    /// The summary of a callee has changed since the last run.
-    outdated: bool,
-    /// What it then does with its arguments has changed, too.
-    misled: bool,
-    /// A callee that had no way back has got one.
-    opened: bool,
-    /// It was too large to be followed to any end; it would be so again.
-    given_up: bool,
-    /// What callers are told, as of the last run.
-    summary: Option<Summary>,
-    /// The last run, as long as nobody has looked into its errors: another round may make them vain.
-    open: Option<Found<'a>>,
-    result: Option<Analysed>,
-    asked: Vec<Question>,
-}
-
-impl Member<'_> {
-    fn is_stuck(&self, knowledge: &Knowledge<'_>) -> bool {
-        !knowledge.never[self.id] && self.summary.as_ref().is_none_or(|summary| summary.outcomes.is_empty())
-    }
-
-    /// Looks into the errors of the last run.
-    fn conclude(&mut self) {
-        if let Some(open) = self.open.take() {
-            let mut result = concluded(open);
-            self.asked.extend(result.asked.iter().flatten());
-            if self.given_up {
-                result.summary = Summary::unknown();
-            }
-            self.result = Some(result);
-        }
-    }
-}
-
-/// Analyses the functions of one recursion until their summaries no longer change.
-pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: Limits) -> Vec<(FuncId, Analysed)> {
-    let position: FxHashMap<FuncId, usize> = members.iter().enumerate().map(|(at, &id)| (id, at)).collect();
-    let mut work: Vec<Member> = members
-        .iter()
-        .map(|&id| Member {
-            id,
-            callers: Vec::new(),
-            runs: 0,
-            outdated: true,
-            misled: true,
-            opened: false,
-            given_up: false,
-            summary: None,
-            open: None,
-            result: None,
-            asked: Vec::new(),
-        })
-        .collect();
-    for (at, id) in members.iter().enumerate() {
-        for callee in knowledge.graph.callees[*id].iter().filter_map(|callee| position.get(callee)) {
-            work[*callee].callers.push(at);
-        }
-    }
-    for round in 1..=MAX_RETURNING_ROUNDS + 1 {
-        let mut changed = false;
-        for at in 0..work.len() {
-            let member = &work[at];
-            let rounds = if member.misled && work.len() <= FEW { MAX_SETTLING_ROUNDS } else { MAX_ROUNDS };
-            if !member.given_up && (member.opened || member.outdated && member.runs < rounds) {
-                let last = round >= MAX_RETURNING_ROUNDS;
-                changed |= run_member(knowledge, &mut work, at, limits, last);
-            }
-        }
-        if !changed {
-            break;
-        }
-        if round == MAX_RETURNING_ROUNDS {
-            // That there is no way back is only what the rounds have not come to.
-            for at in 0..work.len() {
-                if work[at].is_stuck(knowledge) {
-                    for caller in work[at].callers.clone() {
-                        work[caller].conclude();
-                    }
-                    knowledge.set_summary(work[at].id, Arc::new(Summary::unknown()));
-                    for caller in work[at].callers.clone() {
-                        work[caller].opened = true;
-                    }
-                }
-            }
-        }
-    }
-    work.iter_mut().for_each(Member::conclude);
-    let settled = !work.iter().any(|member| member.misled);
-    let finished = work.into_iter().filter_map(|member| {
-        // Every way was given up, or ends in an error: that is not to say that it does not come back.
-        let stuck = member.is_stuck(knowledge);
-        let mut result = member.result?;
-        let cut = result.summary.cut;
-        if stuck {
-            result.summary = Summary::unknown();
-            result.degraded |= cut;
-            knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
-        }
-        if settle(&mut result, settled) && !stuck {
-            knowledge.set_summary(member.id, Arc::new(result.summary.clone()));
-        }
-        let mut asked = member.asked;
-        asked.sort_unstable();
-        asked.dedup();
-        result.asked = result.asked.take().map(|_| asked);
-        Some((member.id, result))
-    });
-    finished.collect()
-}
-
-/// Once the rounds are over: does what was given to the recursion have to be doubted? `true` if the summary has changed.
-fn settle(result: &mut Analysed, settled: bool) -> bool {
-    if settled {
-        result.releases.iter_mut().for_each(|fact| fact.doubts.retain(|doubt| *doubt != Doubt::Unsettled));
-    }
-    let mut changed = !settled;
-    result.summary.incomplete = !settled;
-    for (_, known) in result.summary.outcomes.iter_mut().flat_map(|outcome| &mut outcome.objs) {
-        changed |= known.unsettled;
-        known.doubted |= known.unsettled && !settled;
-        known.unsettled = false;
-    }
-    changed
-}
-
-/// Analyses one function of a recursion; `true` if its summary has changed. `last`: there may be no other round.
-fn run_member<'a>(
-    knowledge: &'a Knowledge<'a>,
-    work: &mut [Member<'a>],
-    at: usize,
-    limits: Limits,
-    last: bool,
-) -> bool {
-    let member = &mut work[at];
-    (member.outdated, member.misled, member.opened) = (false, false, false);
-    member.runs += 1;
-    // What an earlier round asked has led here, too.
-    member.asked.extend(member.open.take().into_iter().flat_map(Found::give_up));
-    let mut summary = match guarded(|| engine::run(knowledge, member.id, limits)) {
-        Some(found) => {
-            let summary = found.summary.clone();
-            member.open = Some(found);
-            summary
-        }
-        None => {
-            member.result = Some(unknown());
-            Summary::unknown()
-        }
-    };
-    let old = knowledge.summary(member.id);
-    let was_closed = old.as_ref().is_none_or(|old| old.outcomes.is_empty());
-    member.given_up = summary.cut && summary.outcomes.is_empty() && !knowledge.never[member.id];
-    if member.given_up {
-        summary = Summary::unknown();
-    }
-    // Another round would look into the same errors again.
-    let again = member.runs < MAX_ROUNDS && !last && !member.callers.is_empty() && !member.given_up;
-    if !again || !member.open.as_ref().is_some_and(Found::is_suspicious) {
-        member.conclude();
-    }
-    let opened = member.given_up || (was_closed && !summary.outcomes.is_empty());
-    let misleading = old.as_ref().is_none_or(|old| old.fate_of_arguments() != summary.fate_of_arguments());
-    let changed = old.is_none_or(|old| *old != summary);
-    let callers = member.callers.clone();
-    if changed {
-        for &caller in &callers {
-            // Its errors were met with what was known until now; it is run again, if it may be.
-            if work[caller].runs >= MAX_ROUNDS {
-                work[caller].conclude();
-            }
-        }
-        knowledge.set_summary(work[at].id, Arc::new(summary.clone()));
-    }
-    work[at].summary = Some(summary);
-    for caller in callers {
-        work[caller].outdated |= changed;
-        work[caller].misled |= misleading;
-        work[caller].opened |= opened;
-    }
-    changed
-}
-
-/// A bug of ours in one function must not take the others with it: in release builds it becomes a gap.
-fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
-    if cfg!(debug_assertions) {
-        return Some(work());
-    }
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok()
-}
-
-fn concluded(found: Found<'_>) -> Analysed {
-    let summary = found.summary.clone();
-    guarded(|| found.conclude()).unwrap_or_else(|| Analysed { summary, ..unknown() })
-}
-
-/// Of a function that could not be analysed.
-fn unknown() -> Analysed {
-    Analysed {
-        summary: Summary::unknown(),
-        incidents: Vec::new(),
-        sites: Vec::new(),
-        releases: Vec::new(),
-        suspicions: Vec::new(),
-        degraded: true,
-        asked: None,
-    }
 }

@@ -1,8 +1,10 @@
 //! What goes through calls: depth, recursion, pointers to functions, functions that never return.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use caulk_analysis::{IncidentKind, Limits, analyse};
+use caulk_analysis::{Incident, IncidentKind, Limits, Summary, analyse};
+use caulk_ir::Program;
 use caulk_models::Models;
 
 use crate::outcomes::{MAKE, PUSH};
@@ -172,25 +174,48 @@ fn an_unknown_function_may_keep_what_it_is_given() {
     });
 }
 
+type Everything = (Vec<Arc<Incident>>, Vec<Option<Arc<Summary>>>, Vec<String>);
+
+/// What is found out with so many threads.
+fn found_with(program: &Program, threads: usize) -> Everything {
+    let models = Models::builtin();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(|| {
+        let analysis = analyse(program, &models, Limits::default());
+        let texts = program.functions.ids().map(|id| caulk_analysis::show::points_to(&analysis, id)).collect();
+        let summaries = program.functions.ids().map(|id| analysis.knowledge.summary(id)).collect();
+        (analysis.incidents, summaries, texts)
+    })
+}
+
 #[test]
 fn the_result_is_the_same_with_one_thread_and_with_two() {
     let text = [PUSH, MAKE, &dying("warn"), &wrappers("")].concat().replace("fn @make(", "fn @fill(");
     let text = text.replace("@make(v0) @10:3", "@fill(v0) @10:3").replace("@make(v0) @20:3", "@fill(v0) @20:3");
     let program = program(&text);
-    let models = Models::builtin();
-    let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| {
-            let analysis = analyse(&program, &models, Limits::default());
-            let texts: Vec<String> =
-                program.functions.ids().map(|id| caulk_analysis::show::points_to(&analysis, id)).collect();
-            let summaries: Vec<_> = program.functions.ids().map(|id| analysis.knowledge.summary(id)).collect();
-            (analysis.incidents, summaries, texts)
-        })
-    };
-    let one = run(1);
+    let one = found_with(&program, 1);
     assert!(!one.0.is_empty());
     for _ in 0..3 {
-        assert!(run(2) == one);
+        assert!(found_with(&program, 2) == one);
+    }
+}
+
+#[test]
+fn a_large_recursion_is_worked_out_the_same_by_several_threads() {
+    let ring = |at: usize| {
+        let end = if at == 3 { "call void @free(v0) @2:3" } else { "" };
+        format!(
+            "fn @r{at}(v0: ptr, v1: i32) -> i32 {{\n  var0 \"p\"\nbb0:\n  v2 = call ptr @malloc(i64 8) @1:3\n  \
+             bind var0, v2\n  v3 = cmp eq v1, i32 {at}\n  branch v3, bb1, bb2\nbb1:\n  {end}\n  return i32 {at} @3:3\n\
+             bb2:\n  v4 = call i32 @r{}(v0, v1) @4:3\n  v5 = call i32 @r{}(v2, v4) @5:3\n  return v5 @6:3\n}}\n",
+            (at + 1) % 9,
+            (at + 4) % 9
+        )
+    };
+    let program = program(&(0..9).map(ring).collect::<String>());
+    let one = found_with(&program, 1);
+    assert!(!one.0.is_empty());
+    for threads in [2, 3, 4] {
+        assert!(found_with(&program, threads) == one);
     }
 }
