@@ -334,14 +334,11 @@ impl Engine<'_> {
         let obj = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
         state.set_obj(obj, ObjState { touched: Some(id), ..known });
         state.record(Event::Alloc { inst: id, obj });
-        self.sites.entry((id, sub)).or_insert(SiteFact {
-            inst: id,
-            sub,
-            family: known.family,
-            direct,
-            released: false,
-            shared: false,
-        });
+        // What a callee makes and keeps is none of this function's.
+        if direct || !known.escaped {
+            let fact = SiteFact { inst: id, sub, family: known.family, direct, released: false, shared: false };
+            self.sites.entry((id, sub)).or_insert(fact);
+        }
         self.terms.addr(obj, 0)
     }
 

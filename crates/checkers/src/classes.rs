@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Incident, IncidentKind, Subject};
+use caulk_analysis::{Analysis, Incident, IncidentKind, SiteFact, Subject};
 use caulk_base::FxHashSet;
 use caulk_findings::{AllocClass, Findings, SiteCount};
 use caulk_ir::{FuncId, InstId};
@@ -45,7 +45,11 @@ pub fn count(analysis: &Analysis<'_>, wanted: &[&Arc<Incident>], verified: &Veri
     .collect();
     for id in analysis.knowledge.program.functions.ids() {
         let in_main = analysis.knowledge.program.function(id).name == "main";
-        for site in analysis.sites(id).iter().filter(|site| site.direct) {
+        // A call is one site, whatever else is made with the block that it hands out.
+        let mut sites: Vec<&SiteFact> = analysis.sites(id).iter().collect();
+        sites.sort_unstable_by_key(|site| (site.inst, site.sub));
+        sites.dedup_by_key(|site| site.inst);
+        for site in sites {
             let is_reported = reported.contains(&(id, site.inst));
             let class = match (site.released, is_reported || held.contains(&(id, site.inst))) {
                 (true, true) => AllocClass::SometimesFreed,
