@@ -1,0 +1,234 @@
+//! Objects that nobody here refers to any more: given to somebody who is not seen, or lost.
+
+use caulk_ir::InstId;
+use smallvec::SmallVec;
+
+use crate::engine::Engine;
+use crate::incident::{IncidentKind, Loss};
+use crate::object::{ObjId, ObjState, Object, Status};
+use crate::state::State;
+use crate::term::{Term, TermId};
+
+impl Engine<'_> {
+    /// A released block no longer holds what lay in it.
+    pub(crate) fn lose_contents(&mut self, state: &mut State, obj: ObjId, at: InstId) {
+        let before = state.cells.len() + state.weak.len();
+        state.cells.retain(|((of, _), _)| *of != obj);
+        state.weak.retain(|(of, _)| *of != obj);
+        if state.cells.len() + state.weak.len() != before {
+            self.collect(state, Some(at), None);
+        }
+    }
+
+    /// Someone we cannot see may keep the value, and everything reachable from it.
+    pub(crate) fn escape(&mut self, state: &mut State, term: TermId) {
+        if self.terms.is_number(term) {
+            return;
+        }
+        let reached = self.reachable(state, [term]);
+        // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
+        let mut inputs: Vec<TermId> = Vec::new();
+        if !reached.is_empty() {
+            for ((obj, _), cell) in &state.cells {
+                if reached.contains(*obj)
+                    && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
+                {
+                    inputs.push(cell.term);
+                }
+            }
+            for (obj, held) in &state.weak {
+                if reached.contains(*obj)
+                    && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
+                {
+                    inputs.push(*held);
+                }
+            }
+        }
+        for input in inputs {
+            let obj = self.terms.intern_object(Object::Deref(input));
+            state.give_away_input(obj, self.memory);
+        }
+        let is_there = |status: Status| status.without(Status::FAILED).join(Status::LIVE);
+        let changes = |id: ObjId, obj: &ObjState| {
+            reached.contains(id) && !(obj.is_given_away() && obj.status == is_there(obj.status))
+        };
+        for (id, obj) in state.objs.edit_if(|(id, obj)| !reached.is_empty() && changes(*id, obj)) {
+            if reached.contains(*id) {
+                obj.give_away();
+                obj.status = is_there(obj.status);
+            }
+        }
+        if let Some((obj, _)) = self.terms.pointee(term)
+            && matches!(self.terms.object(obj), Object::Deref(_))
+        {
+            state.give_away_input(obj, self.memory);
+        }
+    }
+
+    /// Marks objects without a reference as lost and forgets those that no longer matter.
+    /// `at`: the instruction that may have destroyed the last reference. `result`: the function
+    /// returns this, and its locals are gone.
+    pub(crate) fn collect(&mut self, state: &mut State, at: Option<InstId>, result: Option<Option<TermId>>) {
+        // Within a block only a loss matters; at its end also what can be forgotten.
+        let matters = |id: ObjId, obj: &ObjState| {
+            !obj.lost
+                && (obj.owned
+                    || (matches!(self.terms.object(id), Object::Heap { .. })
+                        && (at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE)))))
+        };
+        if !state.objs.iter().any(|(id, obj)| matters(*id, obj)) {
+            return;
+        }
+        let mut roots: SmallVec<[TermId; 32]> = SmallVec::new();
+        let forgotten = self.forgotten.and_then(|var| self.bindings.get(&var));
+        match result {
+            Some(result) => roots.extend(result),
+            // The result of the instruction itself counts as held: it is about to be used.
+            None => roots.extend(
+                state
+                    .env
+                    .iter()
+                    .filter(|entry| {
+                        at.is_none_or(|at| {
+                            entry.0.0 > u32::MAX / 2
+                                || self.function.insts[at].result == Some(entry.0)
+                                // A variable still holds it: this instruction is not the one that loses it.
+                                || (self.bound.contains(&entry.0) && !forgotten.is_some_and(|values| values.contains(&entry.0)))
+                                || self.cfg.is_live_after(self.block, entry.0, at)
+                        })
+                    })
+                    .map(|entry| entry.1),
+            ),
+        }
+        let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
+            Object::Stack(_) => result.is_none(),
+            Object::Global(global) => result.is_none() || !engine.knowledge.only_passes(*global),
+            Object::External(_) | Object::Code(_) => true,
+            Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
+            Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
+        };
+        // Cells are sorted by object.
+        let mut last: Option<(ObjId, bool)> = None;
+        for ((obj, _), cell) in &state.cells {
+            let visible = match last {
+                Some((known, visible)) if known == *obj => visible,
+                _ => visible(self, *obj),
+            };
+            last = Some((*obj, visible));
+            if visible {
+                roots.push(cell.term);
+            }
+        }
+        for (obj, term) in &state.weak {
+            if visible(self, *obj) {
+                roots.push(*term);
+            }
+        }
+        // What a returned struct holds is returned.
+        if let Some(Some(term)) = result
+            && let Some((obj, _)) = self.terms.pointee(term)
+        {
+            roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
+        }
+        let reached = self.reachable(state, roots.iter().copied());
+        let (mut lost, mut gone): (Vec<ObjId>, Vec<ObjId>) = (Vec::new(), Vec::new());
+        for (id, obj) in &state.objs {
+            let (is_heap, older) = match *self.terms.object(*id) {
+                Object::Heap { older, .. } => (true, older),
+                _ => (false, false),
+            };
+            if is_heap {
+                if reached.contains(*id) || obj.lost {
+                    continue;
+                }
+                let live = obj.status.without(Status::FAILED) == Status::LIVE;
+                if live && !obj.escaped && !older {
+                    lost.push(*id);
+                } else {
+                    gone.push(*id);
+                }
+            } else if obj.owned && !obj.lost {
+                let Object::Deref(base) = *self.terms.object(*id) else { continue };
+                if state.facts.range(&self.terms, base).constant() == Some(0) {
+                    continue;
+                }
+                let in_place = match *self.terms.get(base) {
+                    Term::Content { obj: of, off, epoch } => {
+                        state.cells.binary_search_by_key(&(of, off), |entry| entry.0).is_err()
+                            && state
+                                .epochs
+                                .binary_search_by_key(&of, |entry| entry.0)
+                                .map_or(0, |at| state.epochs[at].1)
+                                == epoch
+                    }
+                    // The caller still has what it passed.
+                    _ => true,
+                };
+                let held = in_place
+                    || roots.contains(&base)
+                    || state.cells.iter().any(|(_, cell)| cell.term == base)
+                    || roots.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
+                if !held && obj.status == Status::LIVE && !obj.escaped {
+                    lost.push(*id);
+                }
+            }
+        }
+        for id in lost {
+            if let Some(known) = state.obj_mut(id) {
+                (known.lost, known.lost_at) = (true, at);
+            }
+        }
+        for obj in gone {
+            // Whoever holds an escaped block holds what lies in it.
+            if state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::LIVE)) {
+                let held: Vec<TermId> =
+                    state.cells_of(obj).map(|entry| entry.1.term).chain(state.weak_of(obj)).collect();
+                for term in held {
+                    self.kept_elsewhere(state, term);
+                }
+            }
+            self.forget(state, obj);
+        }
+    }
+
+    /// Removes all trace of an object that nobody can reach.
+    fn forget(&mut self, state: &mut State, obj: ObjId) {
+        state.remove_obj(obj);
+        state.cells.retain(|((of, _), _)| *of != obj);
+        state.weak.retain(|(of, _)| *of != obj);
+        state.epochs.retain(|(of, _)| *of != obj);
+    }
+
+    /// Reports what was lost; the path comes to an end or begins again at `at`.
+    pub(crate) fn report_lost(
+        &mut self,
+        state: &mut State,
+        at: InstId,
+        loss: Loss,
+        which: impl Fn(&Self, ObjId, &ObjState) -> bool,
+    ) {
+        let lost: Vec<(ObjId, ObjState)> =
+            state.objs.iter().filter(|(id, obj)| obj.lost && which(self, *id, obj)).copied().collect();
+        for (id, obj) in lost {
+            let (at, loss) = match (obj.lost_at, self.is_ignored(id)) {
+                (Some(at), _) => (at, Loss::Overwritten),
+                (None, Some(call)) => (obj.touched.unwrap_or(call), Loss::Ignored),
+                (None, None) => (at, loss),
+            };
+            let kind =
+                if self.ends_program && loss == Loss::Return { IncidentKind::LeakAtExit } else { IncidentKind::Leak };
+            self.report(kind, state, id, obj.family, at, Some(loss));
+            self.forget(state, id);
+        }
+    }
+
+    /// The allocating call, if no variable ever held its result.
+    fn is_ignored(&self, obj: ObjId) -> Option<InstId> {
+        let Object::Heap { site, sub: 0, .. } = *self.terms.object(obj) else { return None };
+        let result = self.function.insts[site].result?;
+        if self.ever_bound.contains(&obj) || self.function.values[result].ty != caulk_ir::Ty::Ptr {
+            return None;
+        }
+        (!self.bound.contains(&result) && !self.stored.contains(&result)).then_some(site)
+    }
+}
