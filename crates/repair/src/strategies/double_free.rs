@@ -95,12 +95,8 @@ fn is_elsewhere(function: &FunctionSource, first: &Place, second: StmtId) -> boo
     let Some(call) = function.calls_at(first.line, first.column).into_iter().next() else { return false };
     let (first, here) = (function.calls[call].stmt, function.stmt(second).span);
     let leaves = |at: &StmtId| {
-        let span = function.stmt(*at).span;
-        let jumps = function
-            .stmts
-            .iter()
-            .any(|stmt| span.covers(stmt.span) && matches!(stmt.kind, StmtKind::Goto { .. } | StmtKind::Return { .. }));
-        matches!(function.stmt(*at).kind, StmtKind::If { .. } | StmtKind::Switch { .. }) && !span.covers(here) && !jumps
+        let branches = matches!(function.stmt(*at).kind, StmtKind::If { .. } | StmtKind::Switch { .. });
+        branches && !function.stmt(*at).span.covers(here)
     };
     function.ancestors(first).any(|at| leaves(&at))
 }

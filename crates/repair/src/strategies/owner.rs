@@ -6,6 +6,7 @@ use caulk_source::{DeclId, DeclKind, FunctionSource, Placement, Snippet, Span, S
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release;
+use crate::takes;
 use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -21,6 +22,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             && !stmt.span.covers(function.stmt(sink).span)
     });
     if many {
+        return;
+    }
+    // Somebody else may own it already, and only the call knows.
+    if takes::perhaps(bench.survey, function, name) {
         return;
     }
     let Some(decl) = function.variable_at(name, function.stmt(source).span.end) else { return };
