@@ -16,12 +16,18 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
             found.push(text);
         }
     };
+    let is_left = |stmt: &Stmt| {
+        stmt.span.start == offset
+            && matches!(stmt.kind, StmtKind::Return { .. })
+            && !function.file.mentions(stmt.span, root(expression))
+    };
+    let leaves = function.stmts.iter().any(is_left);
     for (callee, id) in function.releases_of(expression) {
         let call = &function.calls[id];
         if call.args.len() != 1 || !is_release(function, survey, call.span.start) {
             continue;
         }
-        if let Some(name) = macro_around(function, call, expression) {
+        if let Some(name) = macro_around(function, call, expression, leaves) {
             push(format!("{name}({expression});"));
         }
         if function.callable_at(&callee, offset) && is_deallocator(bench, &callee) {
@@ -46,7 +52,7 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
-    if let Some(spelling) = spelling(bench, family).filter(|_| !structure) {
+    if let Some(spelling) = spelling(bench, family, leaves).filter(|_| !structure) {
         push(format!("{spelling}({expression});"));
     }
     if takes_one(function, family) && function.callable_at(family, offset) {
@@ -65,15 +71,21 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
 }
 
 /// The macro that the call is all of, given the expression alone.
-fn macro_around(function: &FunctionSource, call: &caulk_source::Call, expression: &str) -> Option<String> {
+fn macro_around(
+    function: &FunctionSource,
+    call: &caulk_source::Call,
+    expression: &str,
+    leaves: bool,
+) -> Option<String> {
     let (Origin::WholeMacro(id) | Origin::InMacro(id)) = function.stmt(call.stmt).origin else { return None };
     let used = &function.macros[id];
     let alone = used.args.len() == 1 && function.text(used.args[0]) == expression;
-    (alone && used.outermost && only_releases(function, used)).then(|| used.name.clone())
+    (alone && used.outermost && only_releases(function, used, leaves)).then(|| used.name.clone())
 }
 
-/// Not a macro that also leaves, tells somebody or keeps a result: what is released there is all that it does.
-fn only_releases(function: &FunctionSource, used: &MacroUse) -> bool {
+/// Not a macro that also leaves, tells somebody or keeps a result: what is released there is all that it does. One that
+/// sets its argument to null hides from the proof that somebody looks at it later, unless the function is left at once.
+fn only_releases(function: &FunctionSource, used: &MacroUse, left: bool) -> bool {
     let leaves = |stmt: &Stmt| {
         let jumps = matches!(stmt.kind, StmtKind::Goto { .. } | StmtKind::Break | StmtKind::Continue);
         jumps || matches!(stmt.kind, StmtKind::Return { .. } | StmtKind::IndirectGoto)
@@ -89,12 +101,12 @@ fn only_releases(function: &FunctionSource, used: &MacroUse) -> bool {
     };
     !function.stmts.iter().any(|stmt| is_inside(stmt) && leaves(stmt))
         && calls.all(|call| Some(&call.callee) == released)
-        && assigns.all(|assign| assign.target.is_some_and(|decl| is_cleared(&function.decls[decl].name)))
+        && assigns.all(|assign| left && assign.target.is_some_and(|decl| is_cleared(&function.decls[decl].name)))
 }
 
 /// The macro by which the file calls the family's function, where it does so more often than by its name: a project's
 /// own `close` may be another function elsewhere.
-fn spelling(bench: &Bench<'_>, family: &str) -> Option<String> {
+fn spelling(bench: &Bench<'_>, family: &str, leaves: bool) -> Option<String> {
     let function = &bench.target.function;
     let file = function.file.path.display().to_string();
     let mut written: Vec<(usize, &str, u32)> = Vec::new();
@@ -116,7 +128,7 @@ fn spelling(bench: &Bench<'_>, family: &str) -> Option<String> {
     let (_, name, line) = written.into_iter().max_by_key(|entry| entry.0).filter(|entry| entry.1 != family)?;
     let user = bench.workshop.function_at(&file, line, bench.patched).ok()?;
     let mut used = user.macros.iter().filter(|used| used.name == name && user.file.line_of(used.span.start) == line);
-    used.next().is_some_and(|used| used.args.len() == 1 && only_releases(&user, used)).then(|| name.to_owned())
+    used.next().is_some_and(|used| used.args.len() == 1 && only_releases(&user, used, leaves)).then(|| name.to_owned())
 }
 
 /// Whether the author writes `free (p)`.
