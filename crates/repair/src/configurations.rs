@@ -10,10 +10,13 @@
 //!
 //! # Known imprecision
 //! - It is a matter of words: a call that only prints the pointer speaks against the release, too.
+//! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only the
+//!   definition that is compiled.
 
-use caulk_source::{FunctionSource, Span, Token};
+use caulk_source::{DeclKind, FunctionSource, Span, StmtKind, Token};
 
 use crate::change::{self, Candidate};
+use crate::strategies::Bench;
 use crate::target::{Target, root};
 
 const JUMPS: &[&str] = &["return", "goto", "break", "continue"];
@@ -43,6 +46,47 @@ pub fn speaks_against(target: &Target<'_>, candidate: &Candidate) -> Option<Stri
         }
     }
     None
+}
+
+/// What a callee that is given the block does with it in another configuration, or the one that makes it.
+pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
+    let target = bench.target;
+    let function = &target.function;
+    let holders = target.holders();
+    let place = &target.finding.source;
+    let made = function.calls_at(place.line, place.column);
+    for (id, call) in function.calls.iter_ids().filter(|(_, call)| call.direct) {
+        let given = |arg: &caulk_source::Argument| holders.contains(&function.text(arg.span));
+        let positions: Vec<usize> = (0..call.args.len()).filter(|at| given(&call.args[*at])).collect();
+        let is_made = made.contains(&id);
+        if positions.is_empty() && !is_made {
+            continue;
+        }
+        let Some(body) = bench.workshop.varying_function(&call.callee, bench.patched) else { continue };
+        let parameters: Vec<&String> =
+            body.decls.iter().filter(|decl| decl.kind == DeclKind::Parameter).map(|decl| &decl.name).collect();
+        let mut names: Vec<String> = positions.iter().filter_map(|at| parameters.get(*at).copied().cloned()).collect();
+        if is_made {
+            names.extend(returned(&body));
+        }
+        let branches = body.file.regions.branches_beside(body.span, body.span.end);
+        let other = |branch: &&Span| !is_compiled(&body, **branch);
+        let keeps = |branch: &Span| names.iter().any(|name| concerns(&body, *branch, name, usize::MAX));
+        if branches.iter().filter(other).any(keeps) {
+            return Some(format!("`{}` does more with it in another configuration", call.callee));
+        }
+    }
+    None
+}
+
+/// The variables that a function returns.
+fn returned(body: &FunctionSource) -> Vec<String> {
+    let values = body.stmts.iter().filter_map(|stmt| match stmt.kind {
+        StmtKind::Return { value: Some(value) } => Some(body.text(value)),
+        _ => None,
+    });
+    let names = values.map(|value| value.trim_matches(['(', ')', ' ']).to_owned());
+    names.filter(|name| !name.is_empty() && name == root(name)).collect()
 }
 
 fn is_compiled(function: &FunctionSource, branch: Span) -> bool {

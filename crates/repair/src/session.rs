@@ -11,6 +11,7 @@ use caulk_source::{EditSet, FileText, unified_diff};
 
 use crate::assertions;
 use crate::change::{self, Candidate, Change, Expect};
+use crate::configurations;
 use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
@@ -142,6 +143,9 @@ impl Session<'_> {
             return Err(WRONG_ALREADY.into());
         }
         let bench = Bench { target: &target, survey: &self.survey, workshop: self.workshop, patched: &self.patched };
+        if let Some(reason) = configurations::in_callees(&bench) {
+            return Err(reason);
+        }
         let proposals = strategies::propose(&bench);
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
@@ -199,7 +203,9 @@ impl Session<'_> {
             let decls = &target.function.decls;
             decls.iter().any(|decl| decl.name == *name && decl.origin == caulk_source::Origin::Written)
         };
-        if reason.is_none() && finding.source.in_macro && !target.name.as_ref().is_some_and(written) {
+        let place = target.function.file.offset_of(finding.source.line, finding.source.column);
+        let expanded = place.is_some_and(|at| target.function.macros.iter().any(|used| used.span.contains(at)));
+        if reason.is_none() && finding.source.in_macro && expanded && !target.name.as_ref().is_some_and(written) {
             return Err("the allocation is in the body of a macro".into());
         }
         Err(reason

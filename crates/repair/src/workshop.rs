@@ -23,6 +23,11 @@ pub trait Workshop {
     /// The definition of a function of the program.
     fn function_named(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource>;
 
+    /// The same of a function with code that depends on the configuration.
+    fn varying_function(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
+        self.function_named(name, patched)
+    }
+
     /// The file that the compiler reads and that is made from this one: a patch takes effect once it is made again.
     fn made_from(&self, _file: &Path) -> Option<PathBuf> {
         None

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use caulk_analysis::{Analysis, Basis, Shelf, WEIGH};
 use caulk_base::{ContentHash, FxHashMap, Hasher, Store};
 use caulk_checkers::{Memo, Options};
-use caulk_ir::{Program, Unit, UnitId};
+use caulk_ir::{FuncId, Function, Program, Unit, UnitId};
 use caulk_repair::{Notes, Rebuilt, Survey, Workshop};
-use caulk_source::{FunctionSource, ParseRequest, SourceUnit};
+use caulk_source::{FileText, FunctionSource, ParseRequest, SourceUnit, Span};
 
 use super::generated::Generated;
 use crate::driver::Project;
@@ -95,6 +95,21 @@ impl<'a> Shop<'a> {
             .find(|(_, unit)| unit.source == file)
             .or_else(|| units.iter_ids().find(|(_, unit)| reads(unit, Path::new(file))))
             .map(|(id, _)| id)
+    }
+
+    /// Whether there are lines for some configurations only between a function's name and that of the next one.
+    fn may_vary(&self, id: FuncId, patched: &[(PathBuf, Vec<u8>)]) -> bool {
+        let unit = &self.program.units[self.program.unit_of(id)];
+        let place = |function: &Function| (unit.locs[function.loc].file, unit.locs[function.loc].line);
+        let (file, line) = place(self.program.function(id));
+        let Some(path) = file.map(|file| PathBuf::from(&unit.files[file])) else { return false };
+        let bytes = patched.iter().find(|entry| entry.0 == path).map(|entry| entry.1.clone());
+        let Some(bytes) = bytes.or_else(|| std::fs::read(&path).ok()) else { return false };
+        let text = FileText::new(path, bytes);
+        let behind = unit.functions.iter().map(place).filter(|other| other.0 == file && other.1 > line);
+        let end = behind.map(|other| other.1).min().and_then(|next| text.offset_of(next, 1));
+        let within = Span::new(text.offset_of(line, 1).unwrap_or(0), end.unwrap_or(text.bytes.len()));
+        !text.regions.branches_beside(within, usize::MAX).is_empty()
     }
 
     fn compile(&self, id: UnitId, patched: &[(PathBuf, Vec<u8>)]) -> Result<Compiled, String> {
@@ -238,6 +253,11 @@ impl Workshop for Shop<'_> {
         let program = self.program;
         let [id] = program.functions_named(name)[..] else { return None };
         self.with_source(program.unit_of(id), patched, |unit| unit.function(name)).ok()?
+    }
+
+    fn varying_function(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
+        let [id] = self.program.functions_named(name)[..] else { return None };
+        self.may_vary(id, patched).then(|| self.function_named(name, patched)).flatten()
     }
 
     fn look(&self, before: &[(PathBuf, Vec<u8>)], patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
