@@ -5,6 +5,7 @@ use caulk_models::FamilyId;
 
 use crate::engine::Engine;
 use crate::incident::Doubt;
+use crate::later::{self, Word};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
 use crate::state::{Cell, State};
@@ -39,6 +40,7 @@ impl Engine<'_> {
                         if known.retained > 0
                             || self.is_referenced_outside(state, obj)
                             || self.is_looked_into(state, obj, known.family, at)
+                            || self.is_kept_beside(state, obj, at)
                         {
                             doubts.push(Doubt::StillReferenced);
                         }
@@ -110,6 +112,19 @@ impl Engine<'_> {
         let may_lead = |term: TermId| inside(term) && state.facts.range(&self.terms, term).constant() != Some(0);
         state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term))
             || state.cells.iter().any(|((holder, _), cell)| held(*holder, cell))
+    }
+
+    /// Does a variable of this function lead to the object that is looked at later, beside the one whose content
+    /// is released (`push(&list, item); free(item); show(&list);`)?
+    fn is_kept_beside(&self, state: &State, obj: ObjId, at: InstId) -> bool {
+        let Op::Call(call) = &self.function.insts[at].op else { return false };
+        state.cells.iter().any(|((holder, off), cell)| {
+            let (Object::Stack(variable), Off::At(offset)) = (self.terms.object(*holder), off) else { return false };
+            let word = Word { variable: *variable, offset: *offset };
+            self.terms.mentions(cell.term).contains(&obj)
+                && !call.args.iter().any(|arg| later::is_from(self.function, *arg, word))
+                && later::is_read(self.function, &self.cfg, word, at)
+        })
     }
 
     /// Does memory that outlives this function, or a block that is still in use, point to the object?

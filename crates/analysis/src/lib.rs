@@ -38,6 +38,7 @@ mod incident;
 mod index;
 mod kept;
 mod learned;
+mod later;
 mod loss;
 mod memory;
 mod merge;

@@ -167,8 +167,8 @@ pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
-    let (blurred, kept, untold) = (Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, memory }.run()
+    let (blurred, kept, untold, wanting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, wanting, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -186,6 +186,8 @@ struct Joiner<'a> {
     kept: Vec<ObjId>,
     /// Blocks that a merged value may lead to and no longer tells of.
     untold: Vec<ObjId>,
+    /// Blocks that one way knows, and whose pointers are null on the other: as if they could not be allocated there.
+    wanting: Vec<ObjId>,
     memory: FamilyId,
 }
 
@@ -331,7 +333,9 @@ impl Joiner<'_> {
     fn one_sided(&mut self, id: ObjId, state: ObjState) -> ObjState {
         match self.terms.object(id) {
             Object::Heap { .. } => {
-                self.blurred.push(id);
+                if !self.wanting.contains(&id) {
+                    self.blurred.push(id);
+                }
                 ObjState { status: state.status.join(Status::FAILED), ..state }
             }
             _ => state.join(ObjState { escaped: state.escaped, ..ObjState::input(state.family) }),
@@ -382,6 +386,10 @@ impl Joiner<'_> {
             }
             return name;
         }
+        if let Some(block) = self.or_null(mine, theirs) {
+            self.wanting.push(block);
+            return self.terms.addr(block, 0);
+        }
         // Once more round a loop: what came to nothing stays nothing, and a value that is among those it may be
         // is nothing new. Otherwise the rounds would never end.
         if !self.hull {
@@ -407,6 +415,23 @@ impl Joiner<'_> {
         }
         self.blurred.extend(held);
         self.terms.ite(name, mine, theirs)
+    }
+}
+
+impl Joiner<'_> {
+    /// The block whose address one way has, where the other has null and does not know the block.
+    fn or_null(&self, mine: TermId, theirs: TermId) -> Option<ObjId> {
+        let (held, other) = match (self.terms.as_int(mine), self.terms.as_int(theirs)) {
+            (Some(0), None) => (theirs, self.old),
+            (None, Some(0)) => (mine, self.new),
+            _ => return None,
+        };
+        match *self.terms.get(held) {
+            Term::Addr { obj, off: 0 } if matches!(self.terms.object(obj), Object::Heap { older: false, .. }) => {
+                other.obj(obj).is_none_or(|known| known.status == Status::FAILED).then_some(obj)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use caulk_source::{DeclId, DeclKind, FunctionSource, Placement, Snippet, Span, S
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release;
-use crate::takes;
 use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -24,10 +23,6 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     if many {
         return;
     }
-    // Somebody else may own it already, and only the call knows.
-    if takes::perhaps(bench.survey, function, name) {
-        return;
-    }
     let Some(decl) = function.variable_at(name, function.stmt(source).span.end) else { return };
     let type_name = function.decls[decl].type_name.replace("const ", "");
     let owned = function.fresh_name("owned");
@@ -43,7 +38,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let at_end = target.sink_is_end();
             let released = match function.stmt(sink).kind {
                 _ if at_end => function.insert_at_end(function.body, &code)?,
-                StmtKind::Return { value: Some(value) } if !is_constant(function, value) => {
+                StmtKind::Return { value: Some(value) } if !stays(function, value) => {
                     let result = function.fresh_name_besides("result", std::slice::from_ref(&owned));
                     function.return_through_temp(sink, &result, &code, Placement::Auto)?
                 }
@@ -72,10 +67,11 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
 }
 
-fn is_constant(function: &FunctionSource, value: Span) -> bool {
+/// Is the value the same behind the release: a constant, or a variable that only this function has?
+fn stays(function: &FunctionSource, value: Span) -> bool {
     let text = function.text(value);
     let inner = text.trim().trim_start_matches('(').trim_end_matches(')').trim_start_matches('-');
     let word = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let named = |decl: DeclId| function.decls[decl].kind != DeclKind::EnumConstant;
-    word && inner != "errno" && !function.variable_at(inner, value.start).is_some_and(named)
+    let shared = |decl: DeclId| matches!(function.decls[decl].kind, DeclKind::StaticLocal | DeclKind::Global);
+    word && inner != "errno" && !function.variable_at(inner, value.start).is_some_and(shared)
 }
