@@ -89,9 +89,10 @@ impl Engine<'_> {
                 }
             }
         }
-        let untested = inst
-            .result
-            .is_some_and(|result| self.function.values[result].ty == Ty::Ptr && !self.tested.contains(&result));
+        let untested = inst.result.is_some_and(|result| {
+            let pointer = self.function.values[result].ty == Ty::Ptr;
+            pointer && self.needed.contains(&result) && !self.tested.contains(&result)
+        });
         if untested && !ignored {
             // Whoever uses a pointer as it comes knows that it is not null, unless memory runs out.
             let is_null = |outcome: &Outcome| {

@@ -169,8 +169,11 @@ impl Engine<'_> {
                 }
                 (false, true) => {
                     let value = self.terms.int(known.failure);
-                    state.record(Event::Failed { inst: at, obj });
-                    state.starved = true;
+                    // Where paths were merged, it may be null for another reason.
+                    if !known.merged {
+                        state.record(Event::Failed { inst: at, obj });
+                        state.starved = true;
+                    }
                     state.fail(&mut self.terms, obj, value);
                     true
                 }

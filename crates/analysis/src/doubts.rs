@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::incident::Doubt;
 use crate::later::{self, Word};
 use crate::object::{ObjId, Object, Status};
-use crate::place::Off;
+use crate::place::{NUMBER, Off};
 use crate::state::{Cell, State};
 use crate::term::{Term, TermId};
 
@@ -108,9 +108,16 @@ impl Engine<'_> {
             Object::Deref(base) => !inside(base),
             _ => holder != obj,
         };
-        let held = |holder: ObjId, cell: &Cell| cell.size == 8 && outside(holder) && inside(cell.term);
+        // The number of a stream stands for it.
+        let number = |term: TermId| {
+            self.terms
+                .contains(term, &mut |part, _| matches!(part, Term::Content { obj: of, off: NUMBER, .. } if *of == obj))
+        };
+        let held =
+            |holder: ObjId, cell: &Cell| outside(holder) && (cell.size == 8 && inside(cell.term) || number(cell.term));
         let may_lead = |term: TermId| inside(term) && state.facts.range(&self.terms, term).constant() != Some(0);
-        state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term))
+        let goes_on = |value: ValueId, term: TermId| number(term) && self.cfg.is_live_after(self.block, value, at);
+        state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term) || goes_on(*value, *term))
             || state.cells.iter().any(|((holder, _), cell)| held(*holder, cell))
     }
 

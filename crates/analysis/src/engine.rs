@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
-use caulk_ir::{BlockId, FuncId, Function, InstId, Op, Program, UnitId, ValueId, VarId};
-use caulk_models::{FamilyId, Models};
+use caulk_ir::{BlockId, Call, Callee, FuncId, Function, InstId, Op, Program, Target, UnitId, ValueId, VarId};
+use caulk_models::{Effect, FamilyId, Models, Place};
 
 use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg};
@@ -115,6 +115,8 @@ pub(crate) struct Engine<'a> {
     pub used: FxHashSet<ValueId>,
     /// Pointers that somebody may compare with null: here, or after they were handed on.
     pub tested: FxHashSet<ValueId>,
+    /// Values that are read otherwise than to release what may be null.
+    pub needed: FxHashSet<ValueId>,
     /// Values that are written to memory or come together with others.
     pub stored: FxHashSet<ValueId>,
     /// `main`: what is lost when it returns is lost at exit.
@@ -168,18 +170,41 @@ pub(crate) struct Engine<'a> {
     pub short: FxHashMap<BlockId, Option<Counter>>,
 }
 
+/// The arguments that a call does not merely release, null or not.
+fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueId> {
+    let model = match call.callee {
+        Callee::Symbol(symbol) => match knowledge.program.target(unit, symbol) {
+            Target::Extern(external) => knowledge.model(*external),
+            _ => None,
+        },
+        _ => None,
+    };
+    let released = |at: usize| {
+        let fits = |effect: &Effect| matches!(effect, Effect::Releases { place: Place::Arg(arg), null_ok: true, .. } if *arg as usize == at);
+        model.is_some_and(|model| model.effects.iter().any(fits))
+    };
+    call.args.iter().enumerate().filter(|(at, _)| !released(*at)).map(|(_, value)| *value).collect()
+}
+
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
     let program = knowledge.program;
     let function = program.function(id);
     let mut bound = FxHashSet::default();
     let mut stored = FxHashSet::default();
     let mut used = FxHashSet::default();
+    let mut needed = FxHashSet::default();
     let mut bindings: FxHashMap<VarId, Vec<ValueId>> = FxHashMap::default();
     for inst in function.insts.iter() {
         if !matches!(inst.op, Op::Bind { .. }) {
             cfg::for_each_operand(&inst.op, |value| {
                 used.insert(value);
             });
+            match &inst.op {
+                Op::Call(call) => needed.extend(needed_by(knowledge, program.unit_of(id), call)),
+                op => cfg::for_each_operand(op, |value| {
+                    needed.insert(value);
+                }),
+            }
         }
         match &inst.op {
             Op::Bind { var, value } => {
@@ -209,6 +234,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         bindings,
         used,
         tested: cfg::tested(function),
+        needed,
         stored,
         ends_program: function.name == "main",
         incidents: BTreeMap::new(),

@@ -5,7 +5,7 @@ use caulk_models::FamilyId;
 
 use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, NotHeap, Use};
-use crate::merge::{BLOCK_SITE, deref_depth};
+use crate::merge::{self, BLOCK_SITE, deref_depth};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
 use crate::state::{Cell, State};
@@ -96,6 +96,7 @@ impl Engine<'_> {
                 }
             }
         }
+        self.may_release_inputs(state, ptr, at);
         let Some((obj, off)) = self.terms.pointee(ptr) else { return true };
         match *self.terms.object(obj) {
             Object::Heap { older, .. } => {
@@ -188,6 +189,23 @@ impl Engine<'_> {
                     return false;
                 }
                 true
+            }
+        }
+    }
+
+    /// A merged value may be one of the caller's blocks.
+    fn may_release_inputs(&mut self, state: &mut State, ptr: TermId, at: InstId) {
+        if !matches!(self.terms.get(ptr), Term::Ite(..)) {
+            return;
+        }
+        let Some(values) = merge::values(&self.terms, ptr) else {
+            self.may_release_parameters(state, at);
+            return;
+        };
+        for value in values {
+            if matches!(self.terms.get(value), Term::Param(_) | Term::Content { .. }) {
+                let (input, family) = (self.terms.intern_object(Object::Deref(value)), self.memory);
+                state.obj_entry(input, family).doubted = true;
             }
         }
     }

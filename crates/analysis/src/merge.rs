@@ -167,8 +167,8 @@ pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
-    let (blurred, kept, untold, wanting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, wanting, memory }.run()
+    let (blurred, kept, untold) = (Vec::new(), Vec::new(), Vec::new());
+    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -186,8 +186,6 @@ struct Joiner<'a> {
     kept: Vec<ObjId>,
     /// Blocks that a merged value may lead to and no longer tells of.
     untold: Vec<ObjId>,
-    /// Blocks that one way knows, and whose pointers are null on the other: as if they could not be allocated there.
-    wanting: Vec<ObjId>,
     memory: FamilyId,
 }
 
@@ -333,9 +331,7 @@ impl Joiner<'_> {
     fn one_sided(&mut self, id: ObjId, state: ObjState) -> ObjState {
         match self.terms.object(id) {
             Object::Heap { .. } => {
-                if !self.wanting.contains(&id) {
-                    self.blurred.push(id);
-                }
+                self.blurred.push(id);
                 ObjState { status: state.status.join(Status::FAILED), ..state }
             }
             _ => state.join(ObjState { escaped: state.escaped, ..ObjState::input(state.family) }),
@@ -386,8 +382,10 @@ impl Joiner<'_> {
             }
             return name;
         }
-        if let Some(block) = self.or_null(mine, theirs) {
-            self.wanting.push(block);
+        if self.hull
+            && let Some(block) = self.or_null(mine, theirs)
+        {
+            self.blurred.push(block);
             return self.terms.addr(block, 0);
         }
         // Once more round a loop: what came to nothing stays nothing, and a value that is among those it may be
@@ -419,7 +417,8 @@ impl Joiner<'_> {
 }
 
 impl Joiner<'_> {
-    /// The block whose address one way has, where the other has null and does not know the block.
+    /// The block whose address one way has, where the other has null and does not know the block: as if it could not be
+    /// allocated there.
     fn or_null(&self, mine: TermId, theirs: TermId) -> Option<ObjId> {
         let (held, other) = match (self.terms.as_int(mine), self.terms.as_int(theirs)) {
             (Some(0), None) => (theirs, self.old),
@@ -474,7 +473,7 @@ fn inside(terms: &Terms, id: TermId) -> Option<ObjId> {
 }
 
 /// What a merged value may be, as far as it was merged of a few.
-fn values(terms: &Terms, id: TermId) -> Option<Vec<TermId>> {
+pub(crate) fn values(terms: &Terms, id: TermId) -> Option<Vec<TermId>> {
     const FEW: usize = 16;
     let mut seen = vec![id];
     let mut at = 0;

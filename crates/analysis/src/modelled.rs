@@ -8,7 +8,7 @@ use crate::facts::Range;
 use crate::incident::Use;
 use crate::memory::LARGEST_PART;
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::place::Off;
+use crate::place::{NUMBER, Off};
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
 
@@ -220,9 +220,29 @@ impl Engine<'_> {
                 state.add_weak(&self.terms, owner, held);
             }
         }
+        self.note_foundation(&mut state, args, model, result);
         self.bind_result(&mut state, inst, result);
         self.collect_within(&mut state, id);
         Some(state)
+    }
+
+    /// `fdopen(fd)`: the stream takes the descriptor. If that is not this function's own, whoever has it may go on with
+    /// it, and would miss it once the stream is closed.
+    fn note_foundation(&mut self, state: &mut State, args: &[TermId], model: &FunctionModel, result: TermId) {
+        let made = model.effects.iter().any(|effect| matches!(effect, Effect::Allocates { place: Place::Return, .. }));
+        let foreign = model.effects.iter().any(|effect| match effect {
+            Effect::Takes { place: Place::Arg(arg), .. } => {
+                args.get(*arg as usize).is_some_and(|&arg| self.terms.mentions(arg).is_empty())
+            }
+            _ => false,
+        });
+        if made
+            && foreign
+            && let Some((obj, _)) = self.terms.pointee(result)
+            && let Some(known) = state.obj_mut(obj)
+        {
+            known.lent = true;
+        }
     }
 
     fn applies(&self, state: &State, when: Condition, ending: Ending, args: &[TermId]) -> bool {
@@ -541,6 +561,11 @@ impl Engine<'_> {
         }
         if let Some(number) = returns.number_of.and_then(|arg| self.standard_stream(*args.get(arg as usize)?)) {
             return Some(self.terms.int(number));
+        }
+        if let Some(&stream) = returns.number_of.and_then(|arg| args.get(arg as usize))
+            && let Term::Addr { obj, off: 0 } = *self.terms.get(stream)
+        {
+            return Some(self.terms.content(obj, NUMBER, 0));
         }
         let inside = match (returns.interior, returns.interior_deref) {
             (Some(arg), _) => args.get(arg as usize).copied(),

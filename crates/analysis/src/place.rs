@@ -7,6 +7,9 @@ use crate::term::TermId;
 /// From here on, and far below any offset of a program, lie the hidden cells of resources that a struct holds in itself.
 pub const INLINE_PLACES: i64 = i64::MIN / 2;
 
+/// The hidden cell of a stream that holds its descriptor's number.
+pub const NUMBER: Off = Off::At(i64::MIN / 3);
+
 /// A place within an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Off {

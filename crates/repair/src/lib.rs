@@ -24,6 +24,7 @@ mod change;
 mod configurations;
 mod notes;
 mod origin;
+mod outward;
 mod proof;
 mod refuse;
 mod release;
@@ -33,6 +34,7 @@ mod strategies;
 mod survey;
 mod takes;
 mod target;
+mod watched;
 mod weigh;
 mod workshop;
 

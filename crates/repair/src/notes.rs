@@ -13,6 +13,7 @@ use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, Unit, UnitI
 
 use crate::sides::Sides;
 use crate::survey::{self, Spot, Way};
+use crate::watched::{self, Watched};
 
 /// Notes on the functions of the last program.
 #[derive(Default)]
@@ -21,6 +22,7 @@ pub struct Notes {
     addressed: FxHashMap<UnitId, Addressed>,
     /// Of the first program: patches do not change it.
     sides: Option<Arc<Sides>>,
+    watched: Option<Arc<Watched>>,
 }
 
 struct Note {
@@ -53,6 +55,10 @@ pub struct Noted {
 impl Notes {
     pub(crate) fn sides(&mut self, analysis: &Analysis<'_>) -> Arc<Sides> {
         self.sides.get_or_insert_with(|| Arc::new(Sides::of(analysis))).clone()
+    }
+
+    pub(crate) fn watched(&mut self, program: &Program) -> Arc<Watched> {
+        self.watched.get_or_insert_with(|| Arc::new(watched::of(program))).clone()
     }
 
     pub fn of(&mut self, analysis: &Analysis<'_>, id: FuncId) -> Arc<Noted> {

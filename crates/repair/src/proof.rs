@@ -314,6 +314,7 @@ fn say(doubt: Doubt, finding: &Finding) -> String {
         Doubt::Chosen => "the program may exchange the allocator it comes from, and this is not its own release".into(),
         Doubt::Lent => match finding.assumptions.first().and_then(|text| text.split('`').nth(1)) {
             Some(name) => format!("`{name}` may keep the pointer"),
+            None if finding.family != "memory" => "somebody else may need what it was made of".into(),
             None => "a function whose code is not known may keep the pointer".into(),
         },
         Doubt::MayBeReleased => "on some path it is already released there".into(),

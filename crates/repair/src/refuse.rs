@@ -4,6 +4,7 @@ use caulk_findings::{Finding, Rule};
 use caulk_source::{Call, FunctionSource, StmtKind};
 
 use crate::assertions;
+use crate::sides::{self, Sides};
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -46,11 +47,12 @@ const MEANT: &[&str] = &[
     "at process exit",
 ];
 
-const LOCKING: &[&str] = &["flock", "lockf"];
+const LOCKING: &[&str] = &["flock", "lockf", "lockf64", sides::LOCKS];
+const BINDING: &[&str] = &["bind"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
 /// The reason, for the user.
-pub fn reason(target: &Target<'_>) -> Option<String> {
+pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
     let Target { finding, function, .. } = target;
     if finding.rule == Rule::LeakAtExit {
         return Some("the process ends here, and the system takes everything back".into());
@@ -66,8 +68,11 @@ pub fn reason(target: &Target<'_>) -> Option<String> {
         if finding.release == "dlclose" {
             return Some("the library's code may be in use".into());
         }
-        if holds_lock(target) {
+        if holds_lock(target, sides) {
             return Some("a lock is held through it".into());
+        }
+        if holds_name(target, sides) {
+            return Some("while it is open, nobody else can have its address".into());
         }
         if standard_stream(finding, function) {
             return Some("it is a stream over a standard descriptor".into());
@@ -101,18 +106,37 @@ fn says_meant(target: &Target<'_>) -> bool {
     comments.map(|comment| comment.to_ascii_lowercase()).any(|comment| MEANT.iter().any(|word| comment.contains(word)))
 }
 
-fn holds_lock(target: &Target<'_>) -> bool {
+fn holds_lock(target: &Target<'_>, sides: &Sides) -> bool {
     let Some(name) = &target.name else { return false };
-    if name.to_ascii_lowercase().contains("lock") {
-        return true;
-    }
     let function = &target.function;
-    function.calls.iter().any(|call| {
-        let on_it = call.args.first().is_some_and(|arg| function.text(arg.span).contains(name.as_str()));
-        let locks = LOCKING.contains(&call.callee.as_str())
-            || call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"));
-        on_it && locks
-    })
+    let locks = |call: &Call| {
+        call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"))
+    };
+    name.to_ascii_lowercase().contains("lock")
+        || function.calls.iter().any(|call| locks(call) || given_to_any(target, sides, call, LOCKING))
+}
+
+/// A socket that is bound where the function does not say that it has failed: it may be there to be the only one.
+fn holds_name(target: &Target<'_>, sides: &Sides) -> bool {
+    let function = &target.function;
+    let Some(sink) = target.sink else { return true };
+    let failed = match function.stmt(sink).kind {
+        StmtKind::Return { value: Some(value) } => {
+            let text = function.text(value);
+            let text = text.trim_matches(['(', ')', ' ']);
+            text.starts_with('-') || matches!(text, "NULL" | "false" | "FALSE" | "INVALID_SOCKET")
+        }
+        StmtKind::Goto { .. } | StmtKind::Continue => true,
+        _ => false,
+    };
+    !failed && function.calls.iter().any(|call| given_to_any(target, sides, call, BINDING))
+}
+
+/// Does the call, or what it calls, hand what the finding is about to one of these functions?
+fn given_to_any(target: &Target<'_>, sides: &Sides, call: &Call, names: &[&str]) -> bool {
+    let function = &target.function;
+    let on_it = |name: &String| call.args.iter().any(|arg| function.file.mentions(arg.span, name));
+    target.name.as_ref().is_some_and(on_it) && sides.calls_any(&call.callee, names)
 }
 
 /// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay. `dup2(fd, 1)`: if the

@@ -156,7 +156,7 @@ const RELEASING_WORDS: &[&str] = &["fini", "finish", "del", "put", "done"];
 
 /// Releases and nothing else, or is named for it: not something that also prints, sends or counts its argument.
 pub fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
-    is_named_for_it(callee) && !is_heard(bench, callee, &[]) || is_quiet(bench, callee)
+    (is_named_for_it(callee) || is_quiet(bench, callee)) && !is_heard(bench, callee, &[])
 }
 
 fn is_named_for_it(callee: &str) -> bool {
@@ -213,15 +213,14 @@ fn is_heard(bench: &Bench<'_>, callee: &str, left_out: &[String]) -> bool {
 
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.
 pub fn is_quiet(bench: &Bench<'_>, callee: &str) -> bool {
-    if callee == bench.target.finding.release {
-        return true;
-    }
-    let Some(body) = bench.workshop.function_named(callee, bench.patched) else { return false };
+    let Some(body) = bench.workshop.function_named(callee, bench.patched) else {
+        return callee == bench.target.finding.release;
+    };
     let releases = |call: &caulk_source::Call| is_release(&body, bench.survey, call.span.start);
     let shared = |used: &caulk_source::VarRef| {
         matches!(body.decls[used.decl].kind, caulk_source::DeclKind::Global | caulk_source::DeclKind::StaticLocal)
     };
-    body.calls.iter().all(releases) && !body.refs.iter().any(shared)
+    body.calls.iter().all(releases) && !body.refs.iter().any(shared) && !bench.survey.sides.writes_outward(callee)
 }
 
 fn takes_one(function: &FunctionSource, name: &str) -> bool {

@@ -136,7 +136,7 @@ impl Session<'_> {
             return Err(GENERATED.into());
         }
         let target = Target::new(finding, function);
-        if let Some(reason) = refuse::reason(&target) {
+        if let Some(reason) = refuse::reason(&target, &self.survey.sides) {
             return Err(reason);
         }
         if finding.rule.is_leak() && is_wrong(&self.survey, finding) {

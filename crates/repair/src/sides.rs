@@ -13,14 +13,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::outward::{self, Origin, origin};
+use crate::survey::releases_first;
 use caulk_analysis::Analysis;
 use caulk_ir::{Callee, FuncId, Function, InstId, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
 
-/// Calls are followed this deep.
-const DEPTH: usize = 4;
-
 /// Who is called when it is not known who is.
 const ANYBODY: &str = "(*)";
+
+/// `fcntl` where it locks.
+pub const LOCKS: &str = "fcntl to lock";
+
+/// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`.
+const LOCK_COMMANDS: &[i64] = &[6, 7, 37, 38];
 
 /// Functions that somebody reads or hears of.
 const HEARD: &[&str] = &[
@@ -82,12 +87,84 @@ const HEARD: &[&str] = &[
     "sigaction",
     "__printf_chk",
     "__fprintf_chk",
+    "putc_unlocked",
+    "putchar_unlocked",
+    "fputc_unlocked",
+    "fputs_unlocked",
+    "fwrite_unlocked",
+    "puts_unlocked",
+    "putwc",
+    "putwchar",
+    "fputwc",
+    "fputws",
+    "wprintf",
+    "fwprintf",
+    "vwprintf",
+    "vfwprintf",
+    "warn",
+    "warnx",
+    "vwarn",
+    "vwarnx",
+    "error",
+    "error_at_line",
+    "psignal",
+    "killpg",
+    "pthread_kill",
+    "sigqueue",
+    "ioctl",
+    "lseek",
+    "lseek64",
+    "fseek",
+    "fseeko",
+    "rewind",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "mkdir",
+    "mkdirat",
+    "mkfifo",
+    "mknod",
+    "chown",
+    "fchown",
+    "lchown",
+    "utime",
+    "utimes",
+    "utimensat",
+    "futimens",
+    "fork",
+    "vfork",
+    "posix_spawn",
+    "posix_spawnp",
+    "pwritev",
+    "sendmmsg",
+    "__vprintf_chk",
+    "__vfprintf_chk",
+    "__dprintf_chk",
+    "__vdprintf_chk",
+    "__syslog_chk",
+    "__vsyslog_chk",
+    "fsync",
+    "fdatasync",
+    "msync",
+    "srand",
+    "srandom",
+    "setlocale",
+    "umask",
+    "chdir",
+    "fchdir",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sides {
     calls: BTreeMap<String, BTreeSet<String>>,
     writes: BTreeMap<String, BTreeSet<String>>,
+    /// Offsets of numbers that a function writes in what it is given, and behind that.
+    given: BTreeMap<String, BTreeSet<i64>>,
+    behind: BTreeMap<String, BTreeSet<i64>>,
+    /// Caller and callee, where the callee is given something that lies behind what the caller was given, and does not
+    /// release it.
+    handed: BTreeSet<(String, String)>,
 }
 
 impl Sides {
@@ -109,14 +186,26 @@ impl Sides {
                     _ => continue,
                 };
                 match program.target(unit_id, symbol) {
-                    // Who does not come back is not part of what is done here.
-                    Target::Functions(all) => calls.extend(
-                        all.iter()
-                            .filter(|&&one| !analysis.knowledge.never[one])
-                            .map(|&one| program.function(one).name.clone()),
-                    ),
+                    Target::Functions(all) => {
+                        let behind = |arg: &ValueId| matches!(origin(function, *arg).0, Origin::Behind(_));
+                        let handed = call.args.iter().any(behind);
+                        // Who does not come back is not part of what is done here.
+                        for &one in all.iter().filter(|&&one| !analysis.knowledge.never[one]) {
+                            let name = program.function(one).name.clone();
+                            let releases =
+                                || analysis.knowledge.summary(one).is_some_and(|known| releases_first(&known));
+                            if handed && !releases() {
+                                sides.handed.insert((function.name.clone(), name.clone()));
+                            }
+                            calls.insert(name);
+                        }
+                    }
                     Target::Extern(_) => {
-                        calls.insert(unit.symbols[symbol].name.clone());
+                        let name = &unit.symbols[symbol].name;
+                        let command = call.args.get(1).map(|arg| &function.values[*arg].kind);
+                        let locks = matches!(command, Some(ValueKind::Int(command)) if LOCK_COMMANDS.contains(command));
+                        let locks = locks && matches!(name.as_str(), "fcntl" | "fcntl64");
+                        calls.insert(if locks { LOCKS.to_owned() } else { name.clone() });
                     }
                     Target::Globals(_) => {}
                 }
@@ -128,6 +217,12 @@ impl Sides {
                 _ => None,
             });
             let written: BTreeSet<String> = written.collect();
+            let numbers = outward::written(function);
+            for (offsets, all) in [(numbers.given, &mut sides.given), (numbers.behind, &mut sides.behind)] {
+                if !offsets.is_empty() {
+                    all.entry(function.name.clone()).or_default().extend(offsets);
+                }
+            }
             if !written.is_empty() {
                 sides.writes.entry(function.name.clone()).or_default().extend(written);
             }
@@ -141,22 +236,54 @@ impl Sides {
         let (called, written) = self.reached(function, left_out);
         let own = constructor.map(|constructor| self.reached(constructor, &[]).1).unwrap_or_default();
         let unlocks = called.contains("pthread_mutex_unlock") && !called.contains("pthread_mutex_lock");
-        unlocks || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name)) || !written.is_subset(&own)
+        let numbers = self.numbers(function, &called, false);
+        let own_numbers =
+            constructor.map(|name| self.numbers(name, &self.reached(name, &[]).0, true)).unwrap_or_default();
+        unlocks
+            || !numbers.is_subset(&own_numbers)
+            || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name))
+            || !written.is_subset(&own)
     }
 
+    /// Where a function and those that it calls write numbers of others; `all`: and numbers in what they are given.
+    fn numbers(&self, function: &str, called: &BTreeSet<&str>, all: bool) -> BTreeSet<i64> {
+        let mut offsets: BTreeSet<i64> = BTreeSet::new();
+        for name in called.iter().copied().chain([function]) {
+            offsets.extend(self.behind.get(name).into_iter().flatten());
+            let handed = || {
+                self.handed.iter().any(|(from, to)| to == name && (from == function || called.contains(from.as_str())))
+            };
+            if all || name != function && self.given.contains_key(name) && handed() {
+                offsets.extend(self.given.get(name).into_iter().flatten());
+            }
+        }
+        offsets
+    }
+
+    /// Whom the function calls, directly or through others, and what they write.
     fn reached(&self, function: &str, left_out: &[String]) -> (BTreeSet<&str>, BTreeSet<&str>) {
         let (mut called, mut written) = (BTreeSet::new(), BTreeSet::new());
-        let mut open: Vec<(&str, usize)> =
-            self.calls.get_key_value(function).map(|known| (known.0.as_str(), 0)).into_iter().collect();
-        while let Some((name, depth)) = open.pop() {
+        let mut open: Vec<&str> =
+            self.calls.get_key_value(function).map(|known| known.0.as_str()).into_iter().collect();
+        while let Some(name) = open.pop() {
             written.extend(self.writes.get(name).into_iter().flatten().map(String::as_str));
             for callee in self.calls.get(name).into_iter().flatten() {
-                if !(depth == 0 && left_out.contains(callee)) && called.insert(callee.as_str()) && depth < DEPTH {
-                    open.push((callee, depth + 1));
+                if !(name == function && left_out.contains(callee)) && called.insert(callee.as_str()) {
+                    open.push(callee);
                 }
             }
         }
         (called, written)
+    }
+
+    /// Does the function, or one that it calls, write numbers of others?
+    pub fn writes_outward(&self, function: &str) -> bool {
+        !self.numbers(function, &self.reached(function, &[]).0, false).is_empty()
+    }
+
+    /// Does the function, or one that it calls, call one of these?
+    pub fn calls_any(&self, function: &str, names: &[&str]) -> bool {
+        names.contains(&function) || self.reached(function, &[]).0.iter().any(|called| names.contains(called))
     }
 }
 

@@ -11,6 +11,7 @@ use caulk_models::{Effect, FunctionModel, Place};
 
 use crate::notes::{Noted, Notes};
 use crate::sides::Sides;
+use crate::watched::Watched;
 
 /// The effect of a function that releases what lies somewhere in its inputs.
 pub const DRAINS: &str = "releases parts of its inputs";
@@ -57,6 +58,8 @@ pub struct Survey {
     pub degraded: BTreeSet<(String, String)>,
     /// What functions do besides.
     pub sides: Arc<Sides>,
+    /// Members whose value itself is of interest to somebody.
+    pub watched: Arc<Watched>,
 }
 
 impl Survey {
@@ -69,6 +72,7 @@ impl Survey {
         }
         survey.addressed = notes.addressed(program);
         survey.sides = notes.sides(analysis);
+        survey.watched = notes.watched(program);
         for name in program.externs.iter() {
             let Some(model) = analysis.knowledge.models.get(name) else { continue };
             if needs_first(model) {

@@ -1,6 +1,6 @@
 //! `return X;` becomes a jump to the cleanup label that already releases the block.
 
-use caulk_source::StmtKind;
+use caulk_source::{DeclId, DeclKind, FunctionSource, Span, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
@@ -15,15 +15,14 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         }
         let result = label.ends_in.map(|stmt| match function.stmt(stmt).kind {
-            StmtKind::Return { value } => value.map(|value| function.text(value)),
+            StmtKind::Return { value } => value,
             _ => None,
         });
         let (variable, same) = match (result, value) {
-            (Some(Some(text)), Some(value)) => {
+            (Some(Some(there)), Some(value)) => {
+                let text = function.text(there);
                 let same = text == function.text(value);
-                let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                    && text.starts_with(|c: char| !c.is_ascii_digit());
-                if !same && (!is_name || function.variable_at(&text, function.stmt(sink).span.start).is_none()) {
+                if !(same && means_the_same(function, value, there) || carries(function, &text, value, there)) {
                     continue;
                 }
                 (text, same)
@@ -40,6 +39,31 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             format!("leave through the cleanup label `{}`, which releases {}", label.name, bench.target.finding.object);
         all.add(made, |edits| Candidate::new(function, "cleanup-label", title, edits).without_release());
     }
+}
+
+/// A constant, or one variable of this function: the releases do not change it on the way.
+fn means_the_same(function: &FunctionSource, here: Span, there: Span) -> bool {
+    let text = function.text(here);
+    let inner = text.trim().trim_start_matches(['(', '-']).trim_end_matches(')');
+    let own = |decl: DeclId| matches!(function.decls[decl].kind, DeclKind::Local | DeclKind::Parameter);
+    let (mine, theirs) = (function.variable_at(inner, here.start), function.variable_at(inner, there.start));
+    let shared = mine.is_some_and(|decl| function.decls[decl].kind != DeclKind::EnumConstant && !own(decl));
+    is_word(inner) && inner != "errno" && mine == theirs && !shared
+}
+
+/// Does the variable that the label's `return` gives back carry any value that the function can return from here to
+/// there: one and the same variable of this function, as wide as the result?
+fn carries(function: &FunctionSource, text: &str, here: Span, there: Span) -> bool {
+    let Some(decl) = function.variable_at(text, here.start) else { return false };
+    let known = &function.decls[decl];
+    let as_wide = [&known.type_name, &known.canonical_type].contains(&&function.return_type);
+    function.variable_at(text, there.start) == Some(decl)
+        && matches!(known.kind, DeclKind::Local | DeclKind::Parameter)
+        && as_wide
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Nothing happens behind the label but releases and the return: jumping there does nothing else.

@@ -21,6 +21,7 @@ use crate::change::Candidate;
 use crate::release;
 use crate::takes;
 use crate::target::{is_plain, root};
+use crate::watched::is_watched;
 
 /// Copies of copies that are followed.
 const COPIES: u32 = 2;
@@ -137,6 +138,10 @@ fn harmless(
     let around = loops_around(function, stmt, decl);
     let until = next_value(function, stmt, value).unwrap_or(function.span.end);
     let reached = |span: &Span| (end..until).contains(&span.start) || around.is_some_and(|around| around.covers(*span));
+    // Whoever is given the structure, and callers, may ask for the member.
+    if value != root(value) && is_watched(&bench.survey.watched, &function.decls[decl].canonical_type, value) {
+        return false;
+    }
     uses(function, decl, value).iter().filter(|span| reached(span)).all(|span| {
         let span = *span;
         let looked_at = || is_returned(function, span) || is_guarded(function, span, value) || is_out(function, span);

@@ -1,5 +1,5 @@
 //! Names what has no name: `append(a, strdup(s));` becomes `char *item = strdup(s);` and a test. What nobody wants is
-//! released at once, and what is copied only to be kept is kept itself.
+//! released at once.
 
 use caulk_source::{Call, CallId, EditSet, Placement, Snippet, Span, StmtKind, declarator};
 
@@ -28,7 +28,6 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     let Some(outer) = outer(bench, inner) else { return };
     let outer = &function.calls[outer];
-    copied(bench, all, outer, call);
     // In which order arguments are evaluated is the compiler's choice, but it must stay the same.
     let is_busy = |arg: &caulk_source::Argument| arg.span != call.span && !is_pure(&function.text(arg.span));
     if outer.args.iter().any(is_busy) {
@@ -78,23 +77,6 @@ fn at_once(bench: &Bench<'_>, all: &mut Proposals, call: &Call) {
     });
     let title = format!("release what `{}` returns", call.callee);
     all.add(made, |edits| Candidate::new(function, "release-ignored-result", title, edits));
-}
-
-/// `p = strdup(make(x));` becomes `p = make(x);`
-fn copied(bench: &Bench<'_>, all: &mut Proposals, outer: &Call, inner: &Call) {
-    let function = &bench.target.function;
-    let copies = outer.args.len() == 1 && outer.callee.ends_with("strdup") && outer.direct;
-    if !copies || outer.result_type != inner.result_type || outer.result_ignored {
-        return;
-    }
-    let made = function.check_span(outer.span).map(|()| {
-        let mut edits = EditSet::new();
-        edits.delete(Span::new(outer.span.start, inner.span.start));
-        edits.delete(Span::new(inner.span.end, outer.span.end));
-        edits
-    });
-    let title = format!("keep what `{}` returns, not a copy of it", inner.callee);
-    all.add(made, |edits| Candidate::new(function, "no-copy", title, edits).without_release());
 }
 
 /// The call that the inner one is an argument of.
