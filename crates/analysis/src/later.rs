@@ -77,7 +77,7 @@ fn effect(function: &Function, word: Word, op: &Op, abroad: bool) -> Effect {
             if variable == word.variable && offset <= word.offset && word.offset + SIZE <= offset + len)
     };
     let length = |len: ValueId| match function.values[len].kind {
-        ValueKind::Int(len) => i64::try_from(len).unwrap_or(0),
+        ValueKind::Int(len) => len,
         _ => 0,
     };
     let inside = |ptr: ValueId| matches!(address(function, ptr), Some((variable, _)) if variable == word.variable);
