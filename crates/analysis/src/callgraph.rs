@@ -39,7 +39,7 @@ impl CallGraph {
 
 /// Who calls a function that never comes back need not know what it does: `never` stays out of the order.
 pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
-    let slots = Slots::of(program);
+    let (slots, is_library) = (Slots::of(program), program.is_library());
     let mut graph = CallGraph { callees: IdVec::filled(program.functions.len(), Vec::new()), ..CallGraph::default() };
     for id in program.functions.ids() {
         let unit = program.unit_of(id);
@@ -69,7 +69,10 @@ pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
         callees.sort_unstable();
         callees.dedup();
         graph.callees[id] = callees;
-        graph.nulls.extend(slots.nulls(program, unit, function).into_iter().map(|inst| (id, inst)));
+        // A library's users may fill its tables.
+        if !is_library {
+            graph.nulls.extend(slots.nulls(program, unit, function).into_iter().map(|inst| (id, inst)));
+        }
     }
     add_indirect(&mut graph, never);
     graph.levels = levels(&graph.callees);

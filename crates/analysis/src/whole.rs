@@ -177,11 +177,14 @@ fn constants(program: &Program) -> (IdVec<GlobalId, bool>, IdVec<GlobalId, bool>
             }
         }
     }
-    // A tentative definition may be completed by a unit we did not see.
+    // A tentative definition may be completed by a unit we did not see, and a library's variable be written by its users.
+    let is_library = program.is_library();
     for (id, &(unit, local)) in program.globals.iter_ids() {
         let unit = &program.units[unit];
-        if unit.symbols[unit.globals[local].symbol].linkage == Linkage::Common {
-            constant[id] = false;
+        match unit.symbols[unit.globals[local].symbol].linkage {
+            Linkage::Common => constant[id] = false,
+            Linkage::Internal => {}
+            _ => constant[id] &= !is_library || program.global(id).is_const,
         }
     }
     (constant, hooks)

@@ -84,7 +84,7 @@ fn fits(call: &[Argument], needed: &[(u32, Range)], open: bool) -> bool {
 
 /// Functions whose address is taken; in a library, also those that its users may call.
 fn open_functions(program: &Program) -> FxHashSet<FuncId> {
-    let is_program = program.functions.ids().any(|id| program.function(id).name == "main");
+    let is_program = !program.is_library();
     let mut open: FxHashSet<FuncId> = FxHashSet::default();
     let mut take = |unit: UnitId, symbol: SymbolId| {
         if let Target::Functions(targets) = program.target(unit, symbol) {

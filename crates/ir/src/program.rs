@@ -85,6 +85,11 @@ impl Program {
         &self.units[unit].functions[local]
     }
 
+    /// Has it no `main`? Then others call its functions, and write its variables.
+    pub fn is_library(&self) -> bool {
+        !self.functions.ids().any(|id| self.function(id).name == "main")
+    }
+
     pub fn unit_of(&self, id: FuncId) -> UnitId {
         self.functions[id].0
     }

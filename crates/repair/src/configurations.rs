@@ -10,10 +10,10 @@
 //!
 //! # Known imprecision
 //! - It is a matter of words: a call that only prints the pointer speaks against the release, too.
-//! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only the
-//!   definition that is compiled.
+//! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only those
+//!   that the same file defines.
 
-use caulk_source::{DeclKind, FunctionSource, Span, StmtKind, Token};
+use caulk_source::{DeclKind, FileText, FunctionSource, Span, StmtKind, Token};
 
 use crate::change::{self, Candidate};
 use crate::strategies::Bench;
@@ -36,6 +36,11 @@ pub fn speaks_against(target: &Target<'_>, candidate: &Candidate) -> Option<Stri
         return Some(format!("`{}` is not the same in every configuration", root(name)));
     }
     for (argument, at) in change::released(&candidate.edits) {
+        // `#ifdef LOG char *text = …; #endif`: where there is no such variable, it cannot be released.
+        let declared = function.variable_at(root(&argument), at).map(|decl| function.decls[decl].span.start);
+        if declared.is_some_and(|declared| !function.file.regions.is_under(at, declared)) {
+            return Some(format!("`{}` is not there in every configuration", root(&argument)));
+        }
         let others = function.file.regions.branches_beside(function.span, at);
         for branch in others.into_iter().filter(|branch| !is_compiled(function, *branch)) {
             // The block may go by another name there than the one by which it is released.
@@ -55,6 +60,23 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
     let holders = target.holders();
     let place = &target.finding.source;
     let made = function.calls_at(place.line, place.column);
+    let concerned = |span: Span| {
+        let makes = || made.iter().any(|id| span.covers(function.calls[*id].span));
+        let given = |call: &caulk_source::Call| call.args.iter().any(|arg| holders.contains(&function.text(arg.span)));
+        makes() || function.calls.iter().any(|call| call.span == span && given(call))
+    };
+    let macros = function
+        .macros
+        .iter()
+        .filter(|used| concerned(used.span) || used.args.iter().any(|arg| holders.contains(&function.text(*arg))));
+    let callees = function.calls.iter().filter(|call| concerned(call.span)).map(|call| &call.callee);
+    for name in macros.map(|used| &used.name).chain(callees) {
+        let elsewhere =
+            || bench.workshop.varying_function(name, bench.patched).map(|body| definitions(&body.file, name));
+        if definitions(&function.file, name).max(elsewhere().unwrap_or(0)) > 1 {
+            return Some(format!("`{name}` is something else in another configuration"));
+        }
+    }
     for (id, call) in function.calls.iter_ids().filter(|(_, call)| call.direct) {
         let given = |arg: &caulk_source::Argument| holders.contains(&function.text(arg.span));
         let positions: Vec<usize> = (0..call.args.len()).filter(|at| given(&call.args[*at])).collect();
@@ -77,6 +99,48 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         }
     }
     None
+}
+
+/// How often a file defines a function or macro, in whatever configuration.
+fn definitions(file: &FileText, name: &str) -> usize {
+    let lines = file.bytes.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_start());
+    let directives = lines.filter_map(|line| line.strip_prefix(b"#")).map(|line| line.trim_ascii_start());
+    let defined = directives.filter_map(|line| line.strip_prefix(b"define")).map(|line| line.trim_ascii_start());
+    let is_name = |line: &&[u8]| {
+        let rest = line.strip_prefix(name.as_bytes());
+        rest.is_some_and(|rest| !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
+    };
+    let macros = defined.filter(is_name).count();
+    let tokens = file.tokens_in(Span::new(0, file.bytes.len()));
+    let (mut functions, mut depth) = (0, 0usize);
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is(b'{') {
+            depth += 1;
+        } else if token.is(b'}') {
+            depth = depth.saturating_sub(1);
+        } else if file.slice(token.span) == name.as_bytes() && depth == 0 && has_body(&tokens[at + 1..]) {
+            functions += 1;
+        }
+    }
+    macros + functions
+}
+
+/// `(…) {`
+fn has_body(tokens: &[Token]) -> bool {
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is(b'(') {
+            depth += 1;
+        } else if at == 0 {
+            return false;
+        } else if token.is(b')') {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return tokens.get(at + 1).is_some_and(|next| next.is(b'{'));
+        }
+    }
+    false
 }
 
 /// The variables that a function returns.

@@ -27,7 +27,9 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         if call.args.len() != 1 || !is_release(function, survey, call.span.start) {
             continue;
         }
-        if let Some(name) = macro_around(function, call, expression, leaves) {
+        if let Some(name) = macro_around(function, call, expression, leaves)
+            && is_deallocator(bench, &callee)
+        {
             push(format!("{name}({expression});"));
         }
         if function.callable_at(&callee, offset) && is_deallocator(bench, &callee) {

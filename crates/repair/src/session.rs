@@ -295,10 +295,21 @@ impl Session<'_> {
     /// That the candidate does no harm where assertions are left out, if the function has any.
     fn prove_without_assertions(&self, finding: &Finding, candidate: &Candidate) -> Result<(), String> {
         let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
-        if !assertions::has_any(&function) {
+        let given =
+            |call: &&caulk_source::Call| call.args.iter().any(|arg| finding.object.contains(&function.text(arg.span)));
+        let given: Vec<&str> = function.calls.iter().filter(given).map(|call| call.callee.as_str()).collect();
+        let asserting = self.survey.sides.asserting(&function.name, &given);
+        if asserting.is_empty() {
             return Ok(());
         }
         let left_out = || assertions::MAY_BE_LEFT_OUT.to_owned();
+        // Only those are left out below that are written in this file.
+        for name in asserting {
+            let found = self.workshop.function_named(name, &self.patched).ok_or_else(left_out)?;
+            if found.file.path != function.file.path || !assertions::has_any(&found) {
+                return Err(left_out());
+            }
+        }
         if !candidate.expect.only_releases() || candidate.probe.is_some() || function.file.path != candidate.file {
             return Err(left_out());
         }

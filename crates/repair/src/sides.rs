@@ -14,12 +14,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outward::{self, Origin, origin};
-use crate::survey::releases_first;
 use caulk_analysis::Analysis;
-use caulk_ir::{Callee, FuncId, Function, InstId, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
+use caulk_ir::{BinOp, Callee, FuncId, Function, InstId, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
+
+/// Stands before the name of a variable that is counted up or down.
+const COUNT: &str = "count of ";
 
 /// Who is called when it is not known who is.
 const ANYBODY: &str = "(*)";
+
+/// What `assert` calls.
+const ASSERTS: &str = "__assert_fail";
 
 /// `fcntl` where it locks.
 pub const LOCKS: &str = "fcntl to lock";
@@ -159,9 +164,9 @@ const HEARD: &[&str] = &[
 pub struct Sides {
     calls: BTreeMap<String, BTreeSet<String>>,
     writes: BTreeMap<String, BTreeSet<String>>,
-    /// Offsets of numbers that a function writes in what it is given, and behind that.
-    given: BTreeMap<String, BTreeSet<i64>>,
-    behind: BTreeMap<String, BTreeSet<i64>>,
+    /// Functions that write in what they are given, and numbers behind that.
+    given: BTreeSet<String>,
+    behind: BTreeSet<String>,
     /// Caller and callee, where the callee is given something that lies behind what the caller was given, and does not
     /// release it.
     handed: BTreeSet<(String, String)>,
@@ -187,14 +192,12 @@ impl Sides {
                 };
                 match program.target(unit_id, symbol) {
                     Target::Functions(all) => {
-                        let behind = |arg: &ValueId| matches!(origin(function, *arg).0, Origin::Behind(_));
-                        let handed = call.args.iter().any(behind);
+                        let behind = |arg: &ValueId| matches!(origin(function, *arg), Origin::Behind(_));
+                        let handed = call.args.iter().any(behind) && !outward::releases(analysis, id, call);
                         // Who does not come back is not part of what is done here.
                         for &one in all.iter().filter(|&&one| !analysis.knowledge.never[one]) {
                             let name = program.function(one).name.clone();
-                            let releases =
-                                || analysis.knowledge.summary(one).is_some_and(|known| releases_first(&known));
-                            if handed && !releases() {
+                            if handed {
                                 sides.handed.insert((function.name.clone(), name.clone()));
                             }
                             calls.insert(name);
@@ -210,17 +213,18 @@ impl Sides {
                     Target::Globals(_) => {}
                 }
             }
-            let written = function.insts.iter().filter_map(|inst| match inst.op {
-                Op::Store { ptr, .. } | Op::Copy { dst: ptr, .. } | Op::Fill { dst: ptr, .. } => {
-                    global(unit, function, ptr)
+            let mut written: BTreeSet<String> = BTreeSet::new();
+            for inst in function.insts.iter() {
+                for ptr in outward::places(analysis, id, &inst.op) {
+                    let name = global(unit, function, ptr);
+                    let count = is_count(function, &inst.op);
+                    written.extend(name.map(|name| if count { format!("{COUNT}{name}") } else { name }));
                 }
-                _ => None,
-            });
-            let written: BTreeSet<String> = written.collect();
-            let numbers = outward::written(function);
-            for (offsets, all) in [(numbers.given, &mut sides.given), (numbers.behind, &mut sides.behind)] {
-                if !offsets.is_empty() {
-                    all.entry(function.name.clone()).or_default().extend(offsets);
+            }
+            let outward = outward::written(analysis, id);
+            for (does, all) in [(outward.given, &mut sides.given), (outward.behind, &mut sides.behind)] {
+                if does {
+                    all.insert(function.name.clone());
                 }
             }
             if !written.is_empty() {
@@ -235,29 +239,20 @@ impl Sides {
     pub fn is_heard(&self, function: &str, constructor: Option<&str>, left_out: &[String]) -> bool {
         let (called, written) = self.reached(function, left_out);
         let own = constructor.map(|constructor| self.reached(constructor, &[]).1).unwrap_or_default();
+        let undone = |name: &&str| name.starts_with(COUNT) && own.contains(*name);
         let unlocks = called.contains("pthread_mutex_unlock") && !called.contains("pthread_mutex_lock");
-        let numbers = self.numbers(function, &called, false);
-        let own_numbers =
-            constructor.map(|name| self.numbers(name, &self.reached(name, &[]).0, true)).unwrap_or_default();
         unlocks
-            || !numbers.is_subset(&own_numbers)
+            || self.is_outward(function, &called)
             || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name))
-            || !written.is_subset(&own)
+            || !written.iter().all(undone)
     }
 
-    /// Where a function and those that it calls write numbers of others; `all`: and numbers in what they are given.
-    fn numbers(&self, function: &str, called: &BTreeSet<&str>, all: bool) -> BTreeSet<i64> {
-        let mut offsets: BTreeSet<i64> = BTreeSet::new();
-        for name in called.iter().copied().chain([function]) {
-            offsets.extend(self.behind.get(name).into_iter().flatten());
-            let handed = || {
-                self.handed.iter().any(|(from, to)| to == name && (from == function || called.contains(from.as_str())))
-            };
-            if all || name != function && self.given.contains_key(name) && handed() {
-                offsets.extend(self.given.get(name).into_iter().flatten());
-            }
-        }
-        offsets
+    /// Does the function, or one of those that it calls, write numbers of others?
+    fn is_outward(&self, function: &str, called: &BTreeSet<&str>) -> bool {
+        let within = |name: &str| name == function || called.contains(name);
+        let handed = |(from, to): &(String, String)| within(from) && within(to) && self.given.contains(to);
+        called.iter().copied().chain([function]).any(|name| self.behind.contains(name))
+            || self.handed.iter().any(handed)
     }
 
     /// Whom the function calls, directly or through others, and what they write.
@@ -278,13 +273,35 @@ impl Sides {
 
     /// Does the function, or one that it calls, write numbers of others?
     pub fn writes_outward(&self, function: &str) -> bool {
-        !self.numbers(function, &self.reached(function, &[]).0, false).is_empty()
+        self.is_outward(function, &self.reached(function, &[]).0)
+    }
+
+    /// Functions with assertions: this one, those that it calls itself, and whomever those call that are given the block.
+    pub fn asserting(&self, function: &str, given: &[&str]) -> BTreeSet<&str> {
+        let mut all: BTreeSet<&str> = given.iter().flat_map(|name| self.reached(name, &[]).0).collect();
+        all.extend(self.calls.get(function).into_iter().flatten().map(String::as_str));
+        all.extend(given.iter().filter_map(|name| self.calls.get_key_value(*name)).map(|known| known.0.as_str()));
+        all.extend(self.calls.get_key_value(function).map(|known| known.0.as_str()));
+        all.retain(|name| self.calls.get(*name).is_some_and(|called| called.contains(ASSERTS)));
+        all
     }
 
     /// Does the function, or one that it calls, call one of these?
     pub fn calls_any(&self, function: &str, names: &[&str]) -> bool {
         names.contains(&function) || self.reached(function, &[]).0.iter().any(|called| names.contains(called))
     }
+}
+
+/// `live--;`: what it was before, and one more or less.
+fn is_count(function: &Function, op: &Op) -> bool {
+    let Op::Store { ptr, value } = *op else { return matches!(op, Op::Atomic { .. }) };
+    let of = |value: ValueId| match function.values[value].kind {
+        ValueKind::Inst(inst) => Some(&function.insts[inst].op),
+        _ => None,
+    };
+    let Some(Op::Bin { op: BinOp::Add | BinOp::Sub, a, b }) = of(value) else { return false };
+    let same = |from: ValueId| function.values[from].kind == function.values[ptr].kind;
+    matches!(function.values[*b].kind, ValueKind::Int(_)) && matches!(of(*a), Some(Op::Load { ptr }) if same(*ptr))
 }
 
 /// Whom a call through a pointer may mean.

@@ -93,6 +93,14 @@ impl Regions {
         self.branch_at(a) == self.branch_at(b)
     }
 
+    /// Whether whatever condition `outer` lies under holds at `offset`, too.
+    pub fn is_under(&self, offset: usize, outer: usize) -> bool {
+        self.groups.iter().flat_map(|group| &group.branches).all(|&(start, end)| {
+            let holds = |at: usize| (start..end).contains(&at);
+            !holds(outer) || holds(offset)
+        })
+    }
+
     /// Whether a conditional directive lies between the two places.
     pub fn directive_between(&self, a: usize, b: usize) -> bool {
         let (low, high) = (a.min(b), a.max(b));

@@ -4,7 +4,7 @@ use caulk_source::{DeclId, DeclKind, FunctionSource, Span, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
-use crate::release::is_release;
+use crate::release::{is_deallocator, is_release};
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &bench.target.function;
@@ -73,7 +73,9 @@ fn only_releases(bench: &Bench<'_>, stmts: &[caulk_source::StmtId]) -> bool {
         let stmt = function.stmt(*id);
         let covered = function.calls.iter().filter(|call| stmt.span.covers(call.span));
         let released = covered.clone().count() > 0
-            && covered.clone().all(|call| is_release(function, bench.survey, call.span.start));
+            && covered
+                .clone()
+                .all(|call| is_release(function, bench.survey, call.span.start) && is_deallocator(bench, &call.callee));
         let assigns = function.assigns.iter().any(|assign| stmt.span.covers(assign.span));
         match stmt.kind {
             StmtKind::Return { .. } => covered.count() == 0,

@@ -229,16 +229,19 @@ fn is_guarded(function: &FunctionSource, span: Span, value: &str) -> bool {
             let body = function.stmt(then).span;
             (cond.covers(span) || body.covers(span))
                 && tests.contains(&function.text(cond))
-                && first_mentions(function, then, root(value))
+                && first_mentions(function, then, value)
         }
         _ => false,
     })
 }
 
-fn first_mentions(function: &FunctionSource, stmt: StmtId, name: &str) -> bool {
+fn first_mentions(function: &FunctionSource, stmt: StmtId, value: &str) -> bool {
     match &function.stmt(stmt).kind {
-        StmtKind::Compound { items } => items.first().is_some_and(|first| first_mentions(function, *first, name)),
-        StmtKind::Expr => function.file.mentions(function.stmt(stmt).span, name),
+        StmtKind::Compound { items } => items.first().is_some_and(|first| first_mentions(function, *first, value)),
+        StmtKind::Expr => {
+            let set = function.assigns.iter().any(|assign| assign.stmt == stmt && function.text(assign.lhs) == value);
+            !set && function.file.mentions(function.stmt(stmt).span, root(value))
+        }
         _ => false,
     }
 }
