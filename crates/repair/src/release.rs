@@ -213,6 +213,14 @@ fn is_heard(bench: &Bench<'_>, callee: &str, left_out: &[String]) -> bool {
     bench.survey.sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()), left_out)
 }
 
+/// The program's own function for ending what the expression means, where it does more than that.
+pub fn unwanted(bench: &Bench<'_>, expression: &str, offset: usize) -> Option<String> {
+    let function = &bench.target.function;
+    let written = function.releases_of(expression).into_iter().map(|(callee, _)| callee);
+    let mut all = written.chain(destructors(function, bench.survey, expression, offset));
+    all.find(|callee| bench.survey.destructors.contains(callee) && is_heard(bench, callee, &[]))
+}
+
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.
 pub fn is_quiet(bench: &Bench<'_>, callee: &str) -> bool {
     let Some(body) = bench.workshop.function_named(callee, bench.patched) else {

@@ -15,6 +15,7 @@ use crate::configurations;
 use crate::origin::Origin;
 use crate::proof;
 use crate::refuse;
+use crate::release;
 use crate::strategies::{self, Bench};
 use crate::survey::Survey;
 use crate::target::Target;
@@ -147,6 +148,11 @@ impl Session<'_> {
             return Err(reason);
         }
         let proposals = strategies::propose(&bench);
+        let unwanted = target
+            .name
+            .as_ref()
+            .zip(target.sink)
+            .and_then(|(name, sink)| release::unwanted(&bench, name, target.function.stmt(sink).span.start));
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
         let mut parts: Vec<Candidate> = Vec::new();
@@ -198,6 +204,9 @@ impl Session<'_> {
             if let Some(all) = change::joined(&group) {
                 return self.attempt(finding, &all, accept);
             }
+        }
+        if let Some(destructor) = unwanted.filter(|_| finding.rule.is_leak()) {
+            return Err(format!("`{destructor}` does more than release it"));
         }
         let written = |name: &String| {
             let decls = &target.function.decls;
