@@ -4,7 +4,7 @@ use caulk_findings::{Finding, Rule};
 use caulk_source::{Call, FunctionSource, StmtKind};
 
 use crate::assertions;
-use crate::sides::{self, Sides};
+use crate::sides::{LOCKS, Sides};
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -47,7 +47,7 @@ const MEANT: &[&str] = &[
     "at process exit",
 ];
 
-const LOCKING: &[&str] = &["flock", "lockf", "lockf64", sides::LOCKS];
+const LOCKING: &[&str] = &["flock", "lockf", "lockf64", LOCKS];
 const BINDING: &[&str] = &["bind"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
@@ -109,11 +109,8 @@ fn says_meant(target: &Target<'_>) -> bool {
 fn holds_lock(target: &Target<'_>, sides: &Sides) -> bool {
     let Some(name) = &target.name else { return false };
     let function = &target.function;
-    let locks = |call: &Call| {
-        call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"))
-    };
     name.to_ascii_lowercase().contains("lock")
-        || function.calls.iter().any(|call| locks(call) || given_to_any(target, sides, call, LOCKING))
+        || function.calls.iter().any(|call| given_to_any(target, sides, call, LOCKING))
 }
 
 /// A socket that is bound where the function does not say that it has failed: it may be there to be the only one.
@@ -132,11 +129,17 @@ fn holds_name(target: &Target<'_>, sides: &Sides) -> bool {
     !failed && function.calls.iter().any(|call| given_to_any(target, sides, call, BINDING))
 }
 
-/// Does the call, or what it calls, hand what the finding is about to one of these functions?
+/// Does the call hand what the finding is about to one of these functions, itself or through others?
 fn given_to_any(target: &Target<'_>, sides: &Sides, call: &Call, names: &[&str]) -> bool {
     let function = &target.function;
-    let on_it = |name: &String| call.args.iter().any(|arg| function.file.mentions(arg.span, name));
-    target.name.as_ref().is_some_and(on_it) && sides.calls_any(&call.callee, names)
+    let Some(name) = &target.name else { return false };
+    let given = call.args.iter().enumerate().filter(|(_, arg)| function.file.mentions(arg.span, name));
+    given.into_iter().any(|(at, _)| sides.receivers(&call.callee, at).iter().any(|one| names.contains(one)))
+        || names.contains(&LOCKS) && locks(function, call)
+}
+
+fn locks(function: &FunctionSource, call: &Call) -> bool {
+    call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"))
 }
 
 /// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay. `dup2(fd, 1)`: if the

@@ -304,10 +304,13 @@ impl Session<'_> {
     /// That the candidate does no harm where assertions are left out, if the function has any.
     fn prove_without_assertions(&self, finding: &Finding, candidate: &Candidate) -> Result<(), String> {
         let function = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.patched)?;
-        let given =
-            |call: &&caulk_source::Call| call.args.iter().any(|arg| finding.object.contains(&function.text(arg.span)));
-        let given: Vec<&str> = function.calls.iter().filter(given).map(|call| call.callee.as_str()).collect();
-        let asserting = self.survey.sides.asserting(&function.name, &given);
+        let sides = &self.survey.sides;
+        // Whoever is given the block, and this function.
+        let args =
+            function.calls.iter().flat_map(|call| call.args.iter().enumerate().map(move |(at, arg)| (call, at, arg)));
+        let given = args.filter(|(_, _, arg)| finding.object.contains(&function.text(arg.span)));
+        let receivers = given.flat_map(|(call, at, _)| sides.receivers(&call.callee, at));
+        let asserting = sides.asserting(receivers.chain([function.name.as_str()]));
         if asserting.is_empty() {
             return Ok(());
         }

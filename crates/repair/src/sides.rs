@@ -15,7 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::outward::{self, Origin, origin};
 use caulk_analysis::Analysis;
-use caulk_ir::{BinOp, Callee, FuncId, Function, InstId, Op, SymbolKind, Target, Unit, ValueId, ValueKind};
+use caulk_ir::{
+    BinOp, Call, Callee, FuncId, Function, InstId, Op, Program, SymbolId, SymbolKind, Target, Unit, UnitId, ValueId,
+    ValueKind,
+};
 
 /// Stands before the name of a variable that is counted up or down.
 const COUNT: &str = "count of ";
@@ -170,6 +173,8 @@ pub struct Sides {
     /// Caller and callee, where the callee is given something that lies behind what the caller was given, and does not
     /// release it.
     handed: BTreeSet<(String, String)>,
+    /// Where a function passes a parameter on: to whom, and as which argument.
+    passed: BTreeMap<(String, usize), BTreeSet<(String, usize)>>,
 }
 
 impl Sides {
@@ -190,6 +195,12 @@ impl Sides {
                     }
                     _ => continue,
                 };
+                let callees = names(program, unit_id, call, function, symbol);
+                for (at, arg) in call.args.iter().enumerate() {
+                    let Some(parameter) = parameter(unit, function, *arg) else { continue };
+                    let passed = sides.passed.entry((function.name.clone(), parameter)).or_default();
+                    passed.extend(callees.iter().map(|name| (name.clone(), at)));
+                }
                 match program.target(unit_id, symbol) {
                     Target::Functions(all) => {
                         let behind = |arg: &ValueId| matches!(origin(function, *arg), Origin::Behind(_));
@@ -203,13 +214,7 @@ impl Sides {
                             calls.insert(name);
                         }
                     }
-                    Target::Extern(_) => {
-                        let name = &unit.symbols[symbol].name;
-                        let command = call.args.get(1).map(|arg| &function.values[*arg].kind);
-                        let locks = matches!(command, Some(ValueKind::Int(command)) if LOCK_COMMANDS.contains(command));
-                        let locks = locks && matches!(name.as_str(), "fcntl" | "fcntl64");
-                        calls.insert(if locks { LOCKS.to_owned() } else { name.clone() });
-                    }
+                    Target::Extern(_) => calls.extend(callees),
                     Target::Globals(_) => {}
                 }
             }
@@ -276,19 +281,23 @@ impl Sides {
         self.is_outward(function, &self.reached(function, &[]).0)
     }
 
-    /// Functions with assertions: this one, those that it calls itself, and whomever those call that are given the block.
-    pub fn asserting(&self, function: &str, given: &[&str]) -> BTreeSet<&str> {
-        let mut all: BTreeSet<&str> = given.iter().flat_map(|name| self.reached(name, &[]).0).collect();
-        all.extend(self.calls.get(function).into_iter().flatten().map(String::as_str));
-        all.extend(given.iter().filter_map(|name| self.calls.get_key_value(*name)).map(|known| known.0.as_str()));
-        all.extend(self.calls.get_key_value(function).map(|known| known.0.as_str()));
-        all.retain(|name| self.calls.get(*name).is_some_and(|called| called.contains(ASSERTS)));
-        all
+    /// Functions with assertions among these.
+    pub fn asserting<'a>(&self, names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+        names.filter(|name| self.calls.get(*name).is_some_and(|called| called.contains(ASSERTS))).collect()
     }
 
-    /// Does the function, or one that it calls, call one of these?
-    pub fn calls_any(&self, function: &str, names: &[&str]) -> bool {
-        names.contains(&function) || self.reached(function, &[]).0.iter().any(|called| names.contains(called))
+    /// Whoever gets what a function is given as this argument, itself among them.
+    pub fn receivers<'a>(&'a self, function: &'a str, argument: usize) -> BTreeSet<&'a str> {
+        let mut seen: BTreeSet<(&str, usize)> = BTreeSet::from([(function, argument)]);
+        let mut open = vec![(function, argument)];
+        while let Some((name, at)) = open.pop() {
+            for (to, at) in self.passed.get(&(name.to_owned(), at)).into_iter().flatten() {
+                if seen.insert((to.as_str(), *at)) {
+                    open.push((to.as_str(), *at));
+                }
+            }
+        }
+        seen.into_iter().map(|(name, _)| name).collect()
     }
 }
 
@@ -302,6 +311,42 @@ fn is_count(function: &Function, op: &Op) -> bool {
     let Some(Op::Bin { op: BinOp::Add | BinOp::Sub, a, b }) = of(value) else { return false };
     let same = |from: ValueId| function.values[from].kind == function.values[ptr].kind;
     matches!(function.values[*b].kind, ValueKind::Int(_)) && matches!(of(*a), Some(Op::Load { ptr }) if same(*ptr))
+}
+
+/// Whom a call by name means; `fcntl` that locks has a name of its own.
+fn names(program: &Program, unit: UnitId, call: &Call, function: &Function, symbol: SymbolId) -> Vec<String> {
+    match program.target(unit, symbol) {
+        Target::Functions(all) => all.iter().map(|one| program.function(*one).name.clone()).collect(),
+        Target::Extern(_) => {
+            let name = &program.units[unit].symbols[symbol].name;
+            let command = call.args.get(1).map(|arg| &function.values[*arg].kind);
+            let locks = matches!(command, Some(ValueKind::Int(command)) if LOCK_COMMANDS.contains(command));
+            let locks = locks && matches!(name.as_str(), "fcntl" | "fcntl64");
+            vec![if locks { LOCKS.to_owned() } else { name.clone() }]
+        }
+        Target::Globals(_) => Vec::new(),
+    }
+}
+
+/// The parameter that a value is, or whose number it is: `fileno(f)`.
+fn parameter(unit: &Unit, function: &Function, value: ValueId) -> Option<usize> {
+    let mut at = value;
+    loop {
+        match function.values[at].kind {
+            ValueKind::Param(index) => return Some(index as usize),
+            ValueKind::Inst(inst) => match &function.insts[inst].op {
+                Op::Cast { a, .. } => at = *a,
+                Op::Call(call) => match call.callee {
+                    Callee::Symbol(symbol) if matches!(unit.symbols[symbol].name.as_str(), "fileno" | "dirfd") => {
+                        at = *call.args.first()?;
+                    }
+                    _ => return None,
+                },
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
 }
 
 /// Whom a call through a pointer may mean.
