@@ -211,8 +211,9 @@ impl Terms {
                 && matches!(op, CmpOp::Eq | CmpOp::Ne)
                 && (0..=i64::MAX >> 64u32.saturating_sub(bits).min(63)).contains(&k)
             {
-                // Without a sign, and taken for a larger number: it is not meant to be past its end and back at 0.
-                if k == 0 && self.least_of_sum(inner).is_some_and(|least| least > 0) {
+                // Without a sign, and taken for a larger number: it is not meant to be past its end and back at 0. Short
+                // counters come there soon.
+                if k == 0 && bits >= 32 && self.least_of_sum(inner).is_some_and(|least| least > 0) {
                     return if op == CmpOp::Ne { ONE } else { ZERO };
                 }
                 let k = self.int(sign_extend(k, bits));

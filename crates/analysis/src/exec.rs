@@ -71,6 +71,16 @@ impl Engine<'_> {
         }
     }
 
+    /// `((char *)&p)[i]`: who reads a pointer byte by byte may put it together again anywhere.
+    fn read_byte(&mut self, state: &mut State, ptr: TermId) {
+        let Some((obj, _)) = self.terms.pointee(ptr) else { return };
+        let held = state.cells_of(obj).filter(|(_, cell)| cell.size == 8);
+        let held: Vec<ObjId> = held.flat_map(|(_, cell)| self.terms.mentions(cell.term)).copied().collect();
+        for block in held {
+            state.give_away(block);
+        }
+    }
+
     /// Runs a block with all states that reach it; those that leave it, with where they go, are added to
     /// `leaving`. Calls multiply states: they are merged again right there when they become too many.
     pub(crate) fn run_block(&mut self, block: BlockId, states: Vec<State>, leaving: &mut Vec<(BlockId, State)>) {
@@ -147,6 +157,9 @@ impl Engine<'_> {
                 let ty = inst.result.map_or(Ty::Void, |result| self.function.values[result].ty);
                 let term = self.load_from(state, ptr, ty, id);
                 self.set(state, inst, term);
+                if ty == Ty::Int(8) {
+                    self.read_byte(state, ptr);
+                }
             }
             Op::Store { ptr, value } => {
                 let term = self.operand(state, *value);

@@ -8,7 +8,7 @@ use crate::facts::Range;
 use crate::incident::Use;
 use crate::memory::LARGEST_PART;
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::place::{NUMBER, Off};
+use crate::place::{LENT, NUMBER, Off};
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
 
@@ -137,6 +137,13 @@ impl Engine<'_> {
         let mut failed = self.ending(state, id, inst, args, model, Ending::Failure)?;
         failed.starved |= model.effects.iter().any(allocates);
         Some(failed)
+    }
+
+    /// The handle of a resource of this function.
+    fn lender(&self, state: &State, term: TermId) -> Option<ObjId> {
+        let Term::Addr { obj, off: 0 } = *self.terms.get(term) else { return None };
+        let spec = &self.models.families[state.obj(obj)?.family];
+        (matches!(self.terms.object(obj), Object::Heap { .. }) && !spec.is_memory && !spec.is_integer).then_some(obj)
     }
 
     /// Is it the address of a string that was written down in the source?
@@ -585,10 +592,12 @@ impl Engine<'_> {
             let found = self.terms.cmp(caulk_ir::CmpOp::Ne, index, ZERO);
             return Some(self.terms.ite(found, place, ZERO));
         }
-        let term = if returns.pure {
-            self.pure_result(model.name.as_bytes(), args, state.version)
-        } else {
-            self.terms.sym(id.0, 0)
+        let lender = args.first().and_then(|first| self.lender(state, *first)).filter(|_| returns.borrowed);
+        let term = match lender {
+            // What a handle lends goes with it.
+            Some(handle) => self.terms.content(handle, lent_at(id), 0),
+            None if returns.pure => self.pure_result(model.name.as_bytes(), args, state.version),
+            None => self.terms.sym(id.0, 0),
         };
         if returns.nonnull {
             state.facts.narrow(term, &Range::except(0));
@@ -617,6 +626,11 @@ impl Engine<'_> {
         }
         Some(term)
     }
+}
+
+/// The hidden cell of a handle for what a call was lent.
+fn lent_at(call: InstId) -> Off {
+    Off::At(LENT + i64::from(call.0))
 }
 
 fn allocates(effect: &Effect) -> bool {

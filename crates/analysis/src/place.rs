@@ -10,6 +10,9 @@ pub const INLINE_PLACES: i64 = i64::MIN / 2;
 /// The hidden cell of a stream that holds its descriptor's number.
 pub const NUMBER: Off = Off::At(i64::MIN / 3);
 
+/// From here on lie the hidden cells of a handle for what its library's functions returned.
+pub const LENT: i64 = i64::MIN / 3 + 1;
+
 /// A place within an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Off {

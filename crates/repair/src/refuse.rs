@@ -4,7 +4,7 @@ use caulk_findings::{Finding, Rule};
 use caulk_source::{Call, FunctionSource, StmtKind};
 
 use crate::assertions;
-use crate::sides::{LOCKS, Sides};
+use crate::sides::{LOCKS, SPLITS, Sides};
 use crate::target::Target;
 
 const MEANT: &[&str] = &[
@@ -63,6 +63,12 @@ pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
     let leak = matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak);
     if !leak && assertions::has_any(function) {
         return Some(assertions::MAY_BE_LEFT_OUT.into());
+    }
+    if leak
+        && sides.splits_elsewhere()
+        && function.calls.iter().any(|call| given_to_any(target, sides, call, &[SPLITS]))
+    {
+        return Some("`strtok` may go on in it elsewhere".into());
     }
     if finding.rule == Rule::ResourceLeak {
         if finding.release == "dlclose" {

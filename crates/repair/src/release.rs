@@ -210,7 +210,9 @@ fn under_test(bench: &Bench<'_>, body: &FunctionSource, member: &str) -> Vec<Str
 fn is_heard(bench: &Bench<'_>, callee: &str, left_out: &[String]) -> bool {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let made = function.calls_at(place.line, place.column).into_iter().last();
-    bench.survey.sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()), left_out)
+    let sides = &bench.survey.sides;
+    sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()), left_out)
+        || sides.spoils_error(&function.name, callee)
 }
 
 /// The program's own function for ending what the expression means, where it does more than that.

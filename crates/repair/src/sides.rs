@@ -32,6 +32,16 @@ const ASSERTS: &str = "__assert_fail";
 /// `fcntl` where it locks.
 pub const LOCKS: &str = "fcntl to lock";
 
+/// `strtok`, and where it goes on with a text that it was given before.
+pub const SPLITS: &str = "strtok";
+const SPLITS_ON: &str = "strtok to go on";
+
+/// Who tells or looks at `errno`.
+const TELL_ERROR: &[&str] = &["__errno_location", "perror", "strerror", "warn", "vwarn", "err", "verr"];
+
+/// Functions that set `errno` where they are given nothing to release.
+const SET_ERROR: &[&str] = &["close", "munmap", "fclose", "closedir", "shutdown", "unlink", "msync", "fflush"];
+
 /// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`.
 const LOCK_COMMANDS: &[i64] = &[6, 7, 37, 38];
 
@@ -281,6 +291,25 @@ impl Sides {
         self.is_outward(function, &self.reached(function, &[]).0)
     }
 
+    /// Does some function go on splitting a text that another has begun with?
+    pub fn splits_elsewhere(&self) -> bool {
+        self.calls.values().any(|called| called.contains(SPLITS_ON) && !called.contains(SPLITS))
+    }
+
+    /// Would a caller of `function`, or itself, tell another error if `destructor` were called in it?
+    pub fn spoils_error(&self, function: &str, destructor: &str) -> bool {
+        let tells = |called: &BTreeSet<String>| called.iter().any(|name| TELL_ERROR.contains(&name.as_str()));
+        let near = |(name, called): (&String, &BTreeSet<String>)| {
+            (name == function || called.contains(function)) && tells(called)
+        };
+        self.calls.contains_key(destructor) && self.calls_any(destructor, SET_ERROR) && self.calls.iter().any(near)
+    }
+
+    /// Does the function, or one that it calls, call one of these?
+    fn calls_any(&self, function: &str, names: &[&str]) -> bool {
+        self.reached(function, &[]).0.iter().any(|called| names.contains(called))
+    }
+
     /// Functions with assertions among these.
     pub fn asserting<'a>(&self, names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
         names.filter(|name| self.calls.get(*name).is_some_and(|called| called.contains(ASSERTS))).collect()
@@ -313,7 +342,7 @@ fn is_count(function: &Function, op: &Op) -> bool {
     matches!(function.values[*b].kind, ValueKind::Int(_)) && matches!(of(*a), Some(Op::Load { ptr }) if same(*ptr))
 }
 
-/// Whom a call by name means; `fcntl` that locks has a name of its own.
+/// Whom a call by name means; `fcntl` that locks has a name of its own, and `strtok` that goes on.
 fn names(program: &Program, unit: UnitId, call: &Call, function: &Function, symbol: SymbolId) -> Vec<String> {
     match program.target(unit, symbol) {
         Target::Functions(all) => all.iter().map(|one| program.function(*one).name.clone()).collect(),
@@ -322,7 +351,10 @@ fn names(program: &Program, unit: UnitId, call: &Call, function: &Function, symb
             let command = call.args.get(1).map(|arg| &function.values[*arg].kind);
             let locks = matches!(command, Some(ValueKind::Int(command)) if LOCK_COMMANDS.contains(command));
             let locks = locks && matches!(name.as_str(), "fcntl" | "fcntl64");
-            vec![if locks { LOCKS.to_owned() } else { name.clone() }]
+            let first = call.args.first().map(|arg| &function.values[*arg].kind);
+            let goes_on = name == SPLITS && matches!(first, Some(ValueKind::Null | ValueKind::Zero));
+            let known = if locks { Some(LOCKS) } else { goes_on.then_some(SPLITS_ON) };
+            vec![known.map_or_else(|| name.clone(), str::to_owned)]
         }
         Target::Globals(_) => Vec::new(),
     }

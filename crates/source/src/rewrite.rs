@@ -305,6 +305,12 @@ impl FunctionSource {
         if others.into_iter().any(|span| !span.covers(call.span)) {
             return Err(Refusal::EvaluationOrder);
         }
+        let earlier = |other: &Call| {
+            other.stmt == call.stmt && other.span.start < call.span.start && !other.span.covers(call.span)
+        };
+        if self.calls.iter().any(earlier) {
+            return Err(Refusal::EvaluationOrder);
+        }
         if let StmtKind::Decl { decls } = &stmt.kind {
             let uses_sibling = decls.iter().any(|decl| self.file.mentions(call.span, &self.decls[*decl].name));
             if uses_sibling {
