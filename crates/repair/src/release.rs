@@ -85,7 +85,7 @@ fn spaced(function: &FunctionSource, mut calls: Vec<String>) -> Vec<String> {
 
 /// Functions of the program that release any block, and keep the books that whoever made this one keeps, too: where there
 /// is one, the library's own release would leave them wrong.
-fn counting(bench: &Bench<'_>) -> Vec<String> {
+pub fn counting(bench: &Bench<'_>) -> Vec<String> {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let Some(made) = function.calls_at(place.line, place.column).into_iter().last() else { return Vec::new() };
     let maker = &function.calls[made].callee;
@@ -105,7 +105,7 @@ fn counting(bench: &Bench<'_>) -> Vec<String> {
 
 /// Whether the program makes and releases such blocks by functions of its own, and has given this one to others before it
 /// comes here: it may have got parts, and the block alone is not what the author would release.
-fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
+pub fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let Some(made) = function.calls_at(place.line, place.column).into_iter().last() else { return false };
     let made = &function.calls[made];
