@@ -55,7 +55,7 @@ impl Engine<'_> {
         }
         self.note_stored(&mut state, summary, &args);
         if summary.incomplete || self.is_recursive(callee) {
-            self.unsettle(&mut state, &args, summary.incomplete);
+            self.unsettle(&mut state, &args, callee, summary.incomplete);
         }
         if summary.degraded {
             // Its paths were not told apart: what one of them keeps, all may keep.
@@ -348,7 +348,7 @@ impl Engine<'_> {
         for (index, term) in held.iter().enumerate().rev() {
             state.bind(caulk_ir::ValueId(guard.0 - index as u32), *term);
         }
-        if translation.summary.drained {
+        if translation.summary.drains_with(outcome) {
             let released: Vec<TermId> =
                 inputs.iter().filter(|entry| entry.1.status == Status::FREED).map(|entry| entry.0).collect();
             let args = translation.args.clone();
@@ -370,7 +370,8 @@ impl Engine<'_> {
             }
             if known.status == Status::FREED {
                 // A destructor that calls itself for what its argument leads to goes through the whole structure.
-                self.drained |= self.is_recursive(translation.callee);
+                state.drains |= self.is_recursive(translation.callee);
+                self.drained |= state.drains;
                 self.note_release(ptr);
                 let block = self.terms.ptr_add(ptr, known.freed_off);
                 if !self.release(&mut state, block, known.family, id) {

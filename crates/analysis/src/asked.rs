@@ -19,6 +19,7 @@ use caulk_base::FxHashSet;
 use caulk_ir::{ExternId, FuncId, Global, GlobalId, InstId};
 use caulk_models::FunctionModel;
 
+use crate::flow;
 use crate::slots::Targets;
 use crate::summary::Summary;
 use crate::whole::Knowledge;
@@ -38,6 +39,8 @@ pub enum Question {
     Earlier(FuncId),
     /// May the function keep one of its variable arguments?
     Variadic(FuncId),
+    /// Which of its parameters may the function keep or release, by where their values go?
+    Flow(FuncId),
     /// Is the global nothing but an argument that the function passes?
     Passing(GlobalId),
     /// Is what the load reads null for sure?
@@ -106,6 +109,13 @@ impl<'a> Asked<'a> {
     pub fn keeps_variadic(&self, id: FuncId) -> bool {
         self.note(Question::Variadic(id));
         self.knowledge.keeps_variadic(id)
+    }
+
+    /// May the function keep or release what it is given here?
+    pub fn keeps_argument(&self, id: FuncId, at: usize) -> bool {
+        self.note(Question::Flow(id));
+        let named = self.knowledge.program.function(id).param_count as usize;
+        if at < named { self.knowledge.kept_parameters(id) & flow::bit(at) != 0 } else { self.keeps_variadic(id) }
     }
 
     pub fn only_passes(&self, id: GlobalId) -> bool {

@@ -150,7 +150,7 @@ impl Engine<'_> {
         args: &[TermId],
         all: &[FuncId],
     ) -> Vec<State> {
-        self.suspect_dangling(&state, id, args);
+        self.suspect_dangling(&state, id, args, all);
         let returning: Vec<FuncId> = all.iter().copied().filter(|&one| !self.knowledge.never_returns(one)).collect();
         let all = returning.as_slice();
         if let [one] = all {
@@ -177,12 +177,15 @@ impl Engine<'_> {
     }
 
     /// Summaries say what all paths of a callee use; one of them may use what only dangles here.
-    fn suspect_dangling(&mut self, state: &State, id: InstId, args: &[TermId]) {
+    fn suspect_dangling(&mut self, state: &State, id: InstId, args: &[TermId], callees: &[FuncId]) {
         let freed = |obj: ObjId| state.obj(obj).is_some_and(|known| known.status.may(Status::FREED));
         if !state.objs.iter().any(|(obj, _)| freed(*obj)) {
             return;
         }
-        let passed = self.reachable(state, args.iter().copied()).iter().any(freed);
+        let written = |at: usize| callees.iter().all(|&one| self.only_writes(one, at as u32));
+        let looked_at: Vec<TermId> =
+            args.iter().enumerate().filter(|(at, _)| !written(*at)).map(|entry| *entry.1).collect();
+        let passed = self.reachable(state, looked_at).iter().any(freed);
         let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
         let dangles =
             |holder: ObjId, term: TermId| shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj));

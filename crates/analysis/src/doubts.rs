@@ -135,7 +135,7 @@ impl Engine<'_> {
     }
 
     /// Does memory that outlives this function, or a block that is still in use, point to the object?
-    fn is_referenced_outside(&self, state: &State, obj: ObjId) -> bool {
+    pub(crate) fn is_referenced_outside(&self, state: &State, obj: ObjId) -> bool {
         let outlives = |holder: ObjId| match self.terms.object(holder) {
             Object::Stack(_) => false,
             Object::Heap { .. } => {

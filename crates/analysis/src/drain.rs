@@ -5,7 +5,7 @@
 //! # Invariants
 //! - What is only suspected here is no finding. It is a reason not to release the object elsewhere.
 
-use caulk_ir::InstId;
+use caulk_ir::{FuncId, InstId};
 
 use crate::engine::Engine;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -16,7 +16,7 @@ use crate::term::{Term, TermId, Terms};
 impl Engine<'_> {
     /// Parts of what the arguments lead to may have been released; `named` says which it is known of.
     pub(crate) fn drain(&mut self, state: &mut State, callee: &Summary, args: &[TermId], named: &[TermId], id: InstId) {
-        self.drained = true;
+        (self.drained, state.drains) = (true, true);
         let direct: Vec<ObjId> =
             args.iter().chain(named).filter_map(|&arg| self.terms.pointee(arg)).map(|(obj, _)| obj).collect();
         let reached = self.reachable(state, args.iter().copied());
@@ -58,9 +58,13 @@ impl Engine<'_> {
     }
 
     /// The callee may do more with its arguments than its summary tells: where that is all there will be, what it is
-    /// given may be released.
-    pub(crate) fn unsettle(&mut self, state: &mut State, args: &[TermId], incomplete: bool) {
+    /// given may be released. Not so a block that nobody else has, and that the callee gives to nobody who could.
+    pub(crate) fn unsettle(&mut self, state: &mut State, args: &[TermId], callee: FuncId, incomplete: bool) {
+        let spared = self.left_alone(state, args, callee);
         for &arg in args {
+            if self.terms.pointee(arg).is_some_and(|(obj, _)| spared.contains(&obj)) {
+                continue;
+            }
             if matches!(self.terms.get(arg), Term::Param(_) | Term::Content { epoch: 0, .. }) {
                 let (input, family) = (self.terms.intern_object(Object::Deref(arg)), self.memory);
                 state.obj_entry(input, family);
@@ -69,7 +73,9 @@ impl Engine<'_> {
         let reached = self.reachable(state, args.iter().copied());
         let marked = |known: &ObjState| if incomplete { known.doubted } else { known.unsettled };
         let within = |obj: ObjId| {
-            reached.contains(obj) && matches!(self.terms.object(obj), Object::Heap { .. } | Object::Deref(_))
+            reached.contains(obj)
+                && !spared.contains(&obj)
+                && matches!(self.terms.object(obj), Object::Heap { .. } | Object::Deref(_))
         };
         for (obj, known) in state.objs.edit_if(|(obj, known)| !marked(known) && within(*obj)) {
             if within(*obj) {
@@ -77,6 +83,27 @@ impl Engine<'_> {
                 known.unsettled |= !incomplete;
             }
         }
+    }
+
+    /// What arguments point to that the callee neither keeps nor releases, by where their values go, and cannot come to
+    /// in another way.
+    fn left_alone(&mut self, state: &State, args: &[TermId], callee: FuncId) -> Vec<ObjId> {
+        let (mut alone, mut roots): (Vec<ObjId>, Vec<TermId>) = (Vec::new(), Vec::new());
+        for (at, &arg) in args.iter().enumerate() {
+            match self.terms.pointee(arg) {
+                Some((obj, _)) if !self.knowledge.keeps_argument(callee, at) => {
+                    alone.push(obj);
+                    roots.extend(state.cells_of(obj).map(|entry| entry.1.term).chain(state.weak_of(obj)));
+                }
+                _ => roots.push(arg),
+            }
+        }
+        let reached = self.reachable(state, roots);
+        alone.retain(|&obj| {
+            let shared = state.obj(obj).is_some_and(ObjState::is_given_away) || self.is_referenced_outside(state, obj);
+            !shared && !reached.contains(obj)
+        });
+        alone
     }
 
     /// A destructor is given a block of this function, and releases what callees have put into it.

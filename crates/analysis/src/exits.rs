@@ -248,10 +248,11 @@ impl Engine<'_> {
         rewired.sort_unstable();
         rewired.dedup();
         state.rewired = rewired.into();
-        self.drained |= state.objs.iter().any(|(obj, known)| {
+        state.drains |= state.objs.iter().any(|(obj, known)| {
             known.status.may(Status::FREED)
                 && matches!(terms.object(*obj), Object::Deref(base) if terms.depth(*base) > MAX_PATH)
         });
+        self.drained |= state.drains;
         state.objs.retain(|(obj, known)| match terms.object(*obj) {
             Object::Stack(_) | Object::Code(_) => false,
             Object::Heap { .. } => reached.contains(*obj),

@@ -147,7 +147,7 @@ impl Engine<'_> {
             Object::Deref(base) => {
                 // Releasing a value of some loop round, or deep inside a structure: the structure is drained.
                 if self.is_loop_value(base) || deref_depth(&self.terms, obj) > MAX_DEPTH {
-                    self.drained = true;
+                    (self.drained, state.drains) = (true, true);
                 }
                 if !matches!(self.terms.get(base), Term::Param(_)) {
                     self.may_release_parameters(state, at);

@@ -32,6 +32,7 @@ mod exits;
 mod facts;
 #[cfg(test)]
 mod facts_tests;
+mod flow;
 mod glance;
 mod heap;
 mod incident;
@@ -68,6 +69,7 @@ mod ways;
 mod whole;
 mod widen;
 mod words;
+mod written;
 
 pub use call::WEIGH;
 pub use callgraph::{CallGraph, MAX_TARGETS};

@@ -136,7 +136,7 @@ fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
             (id, obj.zeroed, needed, obj.found).hash(hasher);
         }
     }
-    (&state.moved, &state.rewired, state.stir, state.starved).hash(hasher);
+    (&state.moved, &state.rewired, state.stir, state.starved, state.drains).hash(hasher);
 }
 
 /// The caller's object behind a value that came from outside, if it is one.
@@ -226,6 +226,7 @@ impl Joiner<'_> {
             starved: old.starved && new.starved,
             stir: old.stir.max(new.stir),
             stirred: if old.stirred == new.stirred { old.stirred } else { self.site },
+            drains: old.drains || new.drains,
             trace: trace::merge(&old.trace, &new.trace),
         };
         for obj in self.blurred {
@@ -538,5 +539,6 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.aliased == b.aliased
         && a.stir == b.stir
         && a.stirred == b.stirred
+        && a.drains == b.drains
         && a.facts == b.facts
 }

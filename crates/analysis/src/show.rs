@@ -64,6 +64,9 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
             Stir::Changed => line(&mut out, 2, "what lies behind globals may have changed"),
             Stir::Released => line(&mut out, 2, "what lies behind globals may have changed or been released"),
         }
+        if outcome.drained && summary.outcomes.iter().any(|other| !summary.drains_with(other)) {
+            line(&mut out, 2, "releases parts of its inputs that have no name of their own");
+        }
         for &(from, to) in &outcome.moved {
             line(&mut out, 2, &format!("what lay in {} lies in {}", words.object(from), words.object(to)));
         }

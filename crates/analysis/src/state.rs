@@ -53,6 +53,8 @@ pub struct State {
     /// What callees did behind globals, beyond what they told one by one, and the last call that did.
     pub stir: Stir,
     pub stirred: u32,
+    /// Parts of inputs that have no name were released on the way.
+    pub drains: bool,
     pub trace: Trace,
 }
 

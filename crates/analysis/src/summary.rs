@@ -43,10 +43,12 @@ pub struct Summary {
     pub terms: Vec<Term>,
     pub objects: Vec<Object>,
     pub outcomes: Vec<Outcome>,
-    /// Releases parts of its inputs that have no name: list drains, tree destructors.
+    /// Some way releases parts of its inputs that have no name: list drains, tree destructors.
     pub drained: bool,
     /// Parameters that are put into memory which outlives the call, on some way.
     pub stored: Vec<u32>,
+    /// Parameters through which nothing is read, only written.
+    pub written: Vec<u32>,
     /// Something unknown may be called.
     pub calls_unknown: bool,
     /// It is part of a recursion that was not followed until nothing changed any more: it may do more with its
@@ -66,6 +68,8 @@ pub struct Outcome {
     pub starved: bool,
     /// What it does behind globals, beyond what is told one by one.
     pub stir: Stir,
+    /// It releases parts of its inputs that have no name.
+    pub drained: bool,
     pub result: Option<TermId>,
     /// Conditions on inputs: the term lies between the bounds and is none of the values.
     pub ranges: Vec<(TermId, i64, i64, Vec<i64>)>,
@@ -164,6 +168,24 @@ impl Summary {
         })
     }
 
+    /// May parts of the inputs be released where the function returns what it does in this outcome? A loop that releases
+    /// them may have no round: a caller cannot tell that way from the others, but one that fails before it comes there.
+    pub fn drains_with(&self, outcome: &Outcome) -> bool {
+        let untold = self.drained && (self.cut || self.incomplete);
+        let same = |other: &Outcome| other.drained && !self.is_told_apart(outcome, other);
+        untold || outcome.drained || self.outcomes.iter().any(same)
+    }
+
+    /// Do the two return different constants, or one of them null and the other a new block?
+    fn is_told_apart(&self, a: &Outcome, b: &Outcome) -> bool {
+        let result = |outcome: &Outcome| outcome.result.and_then(|term| self.terms.get(term.index()));
+        match (result(a), result(b)) {
+            (Some(Term::Int(a)), Some(Term::Int(b))) => a != b,
+            (Some(Term::Int(0)), Some(Term::Addr { .. })) | (Some(Term::Addr { .. }), Some(Term::Int(0))) => true,
+            _ => false,
+        }
+    }
+
     /// Returns something, and has no effect a caller could see.
     pub fn is_effect_free(&self) -> bool {
         !self.drained
@@ -204,6 +226,7 @@ impl Engine<'_> {
             outcomes,
             drained: self.drained,
             stored: self.put_away.iter().copied().collect(),
+            written: self.written_parameters(),
             cut: self.cut,
             calls_unknown: self.calls_unknown,
             incomplete: false,
@@ -320,6 +343,7 @@ impl<'a> Exporter<'a> {
         let mut outcome = Outcome {
             starved: state.starved,
             stir: state.stir,
+            drained: state.drains,
             result: state.value(RESULT).map(|term| self.term(term)),
             ..Outcome::default()
         };

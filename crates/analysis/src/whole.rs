@@ -12,6 +12,7 @@ use caulk_models::{FamilyId, FunctionModel, Models};
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
 use crate::engine::Limits;
+use crate::flow;
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::{Kept, Shelf};
 use crate::learned::Learned;
@@ -35,6 +36,8 @@ pub struct Common {
     hooks: Arc<IdVec<GlobalId, bool>>,
     /// Functions that may keep one of their variable arguments.
     variadic: Arc<IdVec<FuncId, bool>>,
+    /// Parameters that functions may keep or release, by where their values go.
+    flow: Arc<IdVec<FuncId, flow::Params>>,
     /// Globals that are nothing but an argument, and who passes it.
     passing: Arc<FxHashMap<GlobalId, FuncId>>,
 }
@@ -64,13 +67,18 @@ impl<'a> Knowledge<'a> {
         let never = noreturn::find(program, |id| externs[id].is_some_and(|model| model.returns.never));
         let graph = callgraph::build(program, &never);
         let (constant, hooks) = constants(program);
+        let variadic = variadic::find(program, |id| externs[id].is_some());
+        let user_model = |name: &str| models.get(name).filter(|model| model.origin.is_user());
+        let model = |id: ExternId| externs[id];
+        let flow = flow::find(&flow::Around { program, graph: &graph, variadic: &variadic, model, user_model });
         let common = Common {
             constant: Arc::new(constant),
             hooks: Arc::new(hooks),
             passing: Arc::new(passing::find(program, &graph)),
             graph: Arc::new(graph),
             never: Arc::new(never),
-            variadic: Arc::new(variadic::find(program, |id| externs[id].is_some())),
+            variadic: Arc::new(variadic),
+            flow: Arc::new(flow),
         };
         Self::with(program, models, common)
     }
@@ -114,6 +122,11 @@ impl<'a> Knowledge<'a> {
     /// May the function keep or release one of its variable arguments?
     pub fn keeps_variadic(&self, id: FuncId) -> bool {
         self.variadic[id]
+    }
+
+    /// The parameters that the function may keep or release, by where their values go.
+    pub fn kept_parameters(&self, id: FuncId) -> flow::Params {
+        self.flow[id]
     }
 
     /// The targets of a call through a pointer, if all of them were summarised before its function.

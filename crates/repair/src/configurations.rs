@@ -13,11 +13,14 @@
 //! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only those
 //!   that the same file defines.
 
-use caulk_source::{DeclKind, FileText, FunctionSource, Span, StmtKind, Token};
+use caulk_source::{DeclKind, FileText, FunctionSource, Span, StmtKind, Token, TokenKind};
 
 use crate::change::{self, Candidate};
 use crate::strategies::Bench;
 use crate::target::{Target, root};
+
+/// Words that begin a statement, but no declaration.
+const NO_TYPES: &[&[u8]] = &[b"return", b"goto", b"else", b"do", b"case", b"extern"];
 
 const JUMPS: &[&str] = &["return", "goto", "break", "continue"];
 
@@ -166,11 +169,45 @@ fn concerns(function: &FunctionSource, branch: Span, holder: &str, at: usize) ->
     // `s->other` says nothing of `s->name`.
     let is_part = name == holder || file.mentions(branch, root(part));
     let tokens = file.tokens_in(branch);
-    tokens.iter().enumerate().filter(|(_, token)| file.slice(token.span) == name.as_bytes()).any(|(place, token)| {
+    mentions(file, &tokens, name).into_iter().any(|place| {
+        let token = &tokens[place];
         let next = tokens.get(place + 1);
         let bare = next.is_none_or(|next| [b')', b',', b';', b'='].iter().any(|end| next.is(*end)));
         let is_jump = |token: &Token| JUMPS.iter().any(|jump| file.slice(token.span) == jump.as_bytes());
         let used = bare || is_part && (token.span.start > at || name != holder);
         used && (token.span.start > at || !tokens[place..].iter().any(is_jump))
     })
+}
+
+/// Where the name stands, but for blocks that declare another variable of that name: `{ char *p; … }`.
+fn mentions(file: &FileText, tokens: &[Token], name: &str) -> Vec<usize> {
+    let (mut depth, mut own, mut found) = (0usize, None, Vec::new());
+    for (place, token) in tokens.iter().enumerate() {
+        if token.is(b'{') {
+            depth += 1;
+        } else if token.is(b'}') {
+            depth = depth.saturating_sub(1);
+            own = own.filter(|declared| *declared <= depth);
+        } else if file.slice(token.span) == name.as_bytes() && own.is_none() {
+            if depth > 0 && is_declared(file, tokens, place) {
+                own = Some(depth);
+            } else {
+                found.push(place);
+            }
+        }
+    }
+    found
+}
+
+/// `char *p;`: nothing but words and stars between the start of the statement and the name.
+fn is_declared(file: &FileText, tokens: &[Token], place: usize) -> bool {
+    let is_start = |token: &&Token| token.is(b'{') || token.is(b'}') || token.is(b';');
+    let Some(start) = tokens[..place].iter().rposition(|token| is_start(&token)) else { return false };
+    let before = &tokens[start + 1..place];
+    let is_type = |token: &Token| {
+        token.is(b'*') || token.kind == TokenKind::Word && !NO_TYPES.contains(&&*file.slice(token.span))
+    };
+    let named = before.first().is_some_and(|token| token.kind == TokenKind::Word);
+    let ends = tokens.get(place + 1).is_some_and(|next| [b';', b'=', b','].iter().any(|end| next.is(*end)));
+    named && ends && before.iter().all(is_type)
 }

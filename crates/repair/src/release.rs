@@ -54,10 +54,18 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         push(format!("{callee}({expression});"));
     }
     let family = &target.finding.release;
+    let counting = counting(bench);
+    for callee in counting.iter().filter(|callee| function.callable_at(callee, offset) && is_deallocator(bench, callee))
+    {
+        push(format!("{callee}({expression});"));
+    }
+    if !counting.is_empty() {
+        return spaced(function, found);
+    }
     if let Some(spelling) = spelling(bench, family, leaves).filter(|_| !structure) {
         push(format!("{spelling}({expression});"));
     }
-    if takes_one(function, family) && function.callable_at(family, offset) {
+    if takes_one(function, family) && function.callable_at(family, offset) && !has_own_end(bench, expression, offset) {
         if structure {
             push(format!("{family}(&{expression});"));
         } else if is_const(function, expression, offset) {
@@ -66,10 +74,55 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
             push(format!("{family}({expression});"));
         }
     }
+    spaced(function, found)
+}
+
+/// As the author writes calls.
+fn spaced(function: &FunctionSource, mut calls: Vec<String>) -> Vec<String> {
     if spaces_calls(function) {
-        found.iter_mut().for_each(|call| *call = call.replacen('(', " (", 1));
+        calls.iter_mut().for_each(|call| *call = call.replacen('(', " (", 1));
     }
-    found
+    calls
+}
+
+/// Functions of the program that release any block, and keep the books that whoever made this one keeps, too: where there
+/// is one, the library's own release would leave them wrong.
+pub fn counting(bench: &Bench<'_>) -> Vec<String> {
+    let (function, place) = (&bench.target.function, &bench.target.finding.source);
+    let Some(made) = function.calls_at(place.line, place.column).into_iter().last() else { return Vec::new() };
+    let maker = &function.calls[made].callee;
+    let is_untyped = |name: &&String| {
+        let declared = function.names.top_level.get(*name);
+        declared.is_some_and(|found| found.is_function && found.type_name == "void (void *)")
+    };
+    let sides = &bench.survey.sides;
+    let fits = bench.survey.destructors.iter().filter(is_untyped).filter(|name| sides.keep_same_books(maker, name));
+    // Not one that is called back for a structure of its own.
+    let is_general = |name: &&String| {
+        let body = bench.workshop.function_named(name, bench.patched);
+        body.is_some_and(|body| !body.decls.iter().any(|decl| decl.canonical_type.starts_with("struct ")))
+    };
+    fits.filter(is_general).cloned().collect()
+}
+
+/// Whether the program makes and releases such blocks by functions of its own, and has given this one to others before it
+/// comes here: it may have got parts, and the block alone is not what the author would release.
+pub fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
+    let (function, place) = (&bench.target.function, &bench.target.finding.source);
+    let Some(made) = function.calls_at(place.line, place.column).into_iter().last() else { return false };
+    let made = &function.calls[made];
+    let is_own = |callee: &str| bench.workshop.function_named(callee, bench.patched).is_some();
+    let releases = |call: &caulk_source::Call| is_release(function, bench.survey, call.span.start);
+    let ends = |(callee, id): &(String, caulk_source::CallId)| {
+        bench.survey.destructors.contains(callee) && releases(&function.calls[*id]) && is_own(callee)
+    };
+    let is_end = |call: &caulk_source::Call| bench.survey.destructors.contains(&call.callee);
+    let is_between = |call: &caulk_source::Call| (made.span.end..offset).contains(&call.span.start);
+    let given = |call: &caulk_source::Call| call.args.iter().any(|arg| function.text(arg.span) == expression);
+    made.result_type != "void *"
+        && is_own(&made.callee)
+        && function.releases_of(expression).iter().any(ends)
+        && function.calls.iter().any(|call| is_between(call) && given(call) && !is_end(call))
 }
 
 /// The macro that the call is all of, given the expression alone.

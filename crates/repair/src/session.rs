@@ -217,8 +217,9 @@ impl Session<'_> {
         if reason.is_none() && finding.source.in_macro && expanded && !target.name.as_ref().is_some_and(written) {
             return Err("the allocation is in the body of a macro".into());
         }
+        let told = proposals.refusals.iter().position(|why| rank(why) > 1).unwrap_or(0);
         Err(reason
-            .or_else(|| proposals.refusals.into_iter().next())
+            .or_else(|| proposals.refusals.into_iter().nth(told))
             .unwrap_or_else(|| "no place was found where it could be released".into()))
     }
 
@@ -514,7 +515,7 @@ fn rank(reason: &str) -> u8 {
             4
         }
         _ if reason.starts_with("on some path") || reason.contains("not certain") => 3,
-        _ if reason.contains("another error") => 2,
+        _ if reason.contains("another error") || reason.contains("configuration") => 2,
         _ => 1,
     }
 }

@@ -270,6 +270,15 @@ impl Sides {
             || self.handed.iter().any(handed)
     }
 
+    /// Do both write a global variable: the releasing function itself, or one that it calls, and the other one, however far
+    /// down?
+    pub fn keep_same_books(&self, maker: &str, releaser: &str) -> bool {
+        let made = self.reached(maker, &[]).1;
+        let near = self.calls.get(releaser).into_iter().flatten().map(String::as_str).chain([releaser]);
+        let mut written = near.filter_map(|name| self.writes.get(name)).flatten();
+        written.any(|name| made.contains(name.as_str()))
+    }
+
     /// Whom the function calls, directly or through others, and what they write.
     fn reached(&self, function: &str, left_out: &[String]) -> (BTreeSet<&str>, BTreeSet<&str>) {
         let (mut called, mut written) = (BTreeSet::new(), BTreeSet::new());

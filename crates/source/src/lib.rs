@@ -45,7 +45,7 @@ pub use edit::{Edit, EditSet};
 pub use error::{Refusal, SourceError};
 pub use facts::CleanupLabel;
 pub use insert::Snippet;
-pub use lex::{Span, Token};
+pub use lex::{Span, Token, TokenKind};
 pub use rewrite::Placement;
 pub use scope::Meaning;
 pub use syntax::{

@@ -314,6 +314,7 @@ impl<'a> Kept<'a> {
             Question::Never(id) => yes_or_no(knowledge.never[id]),
             Question::Earlier(id) => yes_or_no(knowledge.is_earlier(id, by)),
             Question::Variadic(id) => yes_or_no(knowledge.keeps_variadic(id)),
+            Question::Flow(id) => ContentHash::of(&knowledge.kept_parameters(id).to_le_bytes()),
             Question::Passing(id) => yes_or_no(knowledge.only_passes(id, by)),
             Question::Null(inst) => yes_or_no(knowledge.graph.nulls.contains(&(by, inst))),
             Question::Indirect(inst) => match knowledge.indirect(by, inst) {

@@ -47,6 +47,7 @@ enum Asked {
     Never(u32),
     Earlier(u32),
     Variadic(u32),
+    Flow(u32),
     Passing(u32),
     Null(u32),
     Indirect(u32),
@@ -160,7 +161,8 @@ pub fn renumbered(
     let mut by = Renumber { old, new };
     let mut asked = asked.to_vec();
     let mut whole = asked.iter_mut().all(|(question, _)| match question {
-        Question::Summary(id) | Question::Never(id) | Question::Earlier(id) | Question::Variadic(id) => by.function(id),
+        Question::Summary(id) | Question::Never(id) | Question::Earlier(id) => by.function(id),
+        Question::Variadic(id) | Question::Flow(id) => by.function(id),
         Question::Constant(id) | Question::Initial(id) | Question::Hook(id) | Question::Passing(id) => by.global(id),
         Question::Null(_) | Question::Indirect(_) => true,
     });
@@ -348,6 +350,7 @@ fn stored(question: Question, names: &mut Names<'_>) -> Asked {
         Question::Never(id) => Asked::Never(names.place(ids.functions[id])),
         Question::Earlier(id) => Asked::Earlier(names.place(ids.functions[id])),
         Question::Variadic(id) => Asked::Variadic(names.place(ids.functions[id])),
+        Question::Flow(id) => Asked::Flow(names.place(ids.functions[id])),
         Question::Passing(id) => Asked::Passing(names.place(ids.globals[id])),
         Question::Null(inst) => Asked::Null(inst.0),
         Question::Indirect(inst) => Asked::Indirect(inst.0),
@@ -371,6 +374,7 @@ fn asked_again(question: Asked, meanings: &Meanings) -> Option<Question> {
         Asked::Never(at) => Question::Never(function(at)?),
         Asked::Earlier(at) => Question::Earlier(function(at)?),
         Asked::Variadic(at) => Question::Variadic(function(at)?),
+        Asked::Flow(at) => Question::Flow(function(at)?),
         Asked::Passing(at) => Question::Passing(global(at)?),
         Asked::Null(inst) => Question::Null(InstId::new(inst as usize)),
         Asked::Indirect(inst) => Question::Indirect(InstId::new(inst as usize)),

@@ -78,6 +78,23 @@ fn the_diff_of_a_file_below_applies_from_here() {
     assert!(ran.stdout.starts_with("--- a/src/a.c\n+++ b/src/a.c\n"), "{}", ran.stdout);
 }
 
+/// A shell that came by a link says so in `PWD`; the database names the folder as it is.
+#[test]
+fn a_project_behind_a_link_is_repaired() {
+    let folder = project(TWO_LEAKS);
+    let real = folder.path().canonicalize().expect("the folder is there");
+    let directory = real.display();
+    let entry = format!(r#"[{{"directory": "{directory}", "file": "a.c", "arguments": ["cc", "-c", "a.c"]}}]"#);
+    std::fs::write(real.join("compile_commands.json"), entry).expect("a file");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let mut command = caulk(&link);
+    command.env("PWD", &link).args(["fix", "--no-cache"]);
+    let ran = Ran::from(command.output().expect("it can be started")).expect_code(0);
+    assert!(ran.stderr.contains("memory-leak of `copy` in `first`: fixed: "), "{}", ran.stderr);
+}
+
 #[test]
 fn apply_writes_and_a_second_run_finds_nothing() {
     let folder = project(TWO_LEAKS);

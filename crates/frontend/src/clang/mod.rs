@@ -161,6 +161,8 @@ fn refuses_plugin(errors: &str) -> bool {
 fn base_command(clang: &Clang, job: &Job<'_>, flags: &[String]) -> Command {
     let mut command = Command::new(&clang.path);
     command.current_dir(&job.command.directory).env("LC_ALL", "C").stdin(Stdio::null());
+    // clang believes this where it leads to the same folder, and would name the files by a link that the user came by.
+    command.env("PWD", &job.command.directory);
     command.args(FIXED);
     if job.warnings {
         command.args(LOUD).args(&job.flags.warnings).args(LOUD_AFTER);

@@ -94,9 +94,13 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
         Rule::MismatchedRelease => mismatch::propose(bench, &mut all),
         Rule::InvalidFree | Rule::LeakAtExit => {}
     }
+    let counted = !release::counting(bench).is_empty();
     for candidate in std::mem::take(&mut all.candidates) {
         match configurations::speaks_against(bench.target, &candidate) {
             Some(reason) => all.refusals.push(reason),
+            None if counted && bench.calls_library(&candidate) => {
+                all.refusals.push("the program counts such blocks, and the library's release does not".into())
+            }
             None if bench.is_before_needed(&candidate) => all.refusals.push("what is returned may lead into it".into()),
             None if bench.is_behind_errno(&candidate) => {
                 all.refusals.push("it may change `errno`, which is set there".into())
@@ -212,6 +216,16 @@ impl Bench<'_> {
         }
         let everywhere = |at: usize| file.regions.is_unconditional(at);
         matches!(defined.as_slice(), [at] if everywhere(*at))
+    }
+
+    /// Whether new code calls the library's own release.
+    fn calls_library(&self, candidate: &Candidate) -> bool {
+        let release = &self.target.finding.release;
+        candidate.edits.edits().iter().any(|edit| {
+            let text = String::from_utf8_lossy(&edit.text);
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.any(|word| word == release)
+        })
     }
 
     /// Whether something that may fail is released right behind `errno = …;`.

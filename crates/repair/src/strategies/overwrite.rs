@@ -206,7 +206,14 @@ fn owner(bench: &Bench<'_>, all: &mut Proposals) {
         if function.assigns.iter().any(|assign| assign.stmt == sink) {
             continue;
         }
-        let title = || format!("release `{holder}` before its owner goes");
+        // The callee puts something else there.
+        let address = format!("&{holder}");
+        let given = |call: &caulk_source::Call| call.args.iter().any(|arg| function.text(arg.span) == address);
+        let replaced = function.calls_of(sink).any(|id| given(&function.calls[id]));
+        let title = || match replaced {
+            true => format!("release the old `{holder}` before it is overwritten"),
+            false => format!("release `{holder}` before its owner goes"),
+        };
         let made = function.insert_before(sink, &code_of(&call));
         all.add(made, |edits| Candidate::new(function, "release-with-owner", title(), edits).overwriting());
         // The owner's own destructor might look at it.

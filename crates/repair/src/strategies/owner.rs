@@ -28,7 +28,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let owned = function.fresh_name("owned");
     let Ok(declared) = declarator(&type_name, &owned) else { return };
     let release = &target.finding.release;
-    if !function.callable_at(release, function.stmt(sink).span.start) {
+    let start = function.stmt(sink).span.start;
+    if !function.callable_at(release, start) || release::has_own_end(bench, name, start) {
         return;
     }
     let code = Snippet::line(format!("{release}({owned});"));
