@@ -61,7 +61,7 @@ impl Engine<'_> {
             // Its paths were not told apart: what one of them keeps, all may keep.
             self.blur(&mut state, &args, summary.cut);
         }
-        let ignored = inst.result.is_some_and(|result| !self.used.contains(&result) && !self.bound.contains(&result));
+        let ignored = inst.result.is_some_and(|result| !self.used.contains(result) && !self.bound.contains(result));
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
@@ -76,22 +76,20 @@ impl Engine<'_> {
                 absurd.push(number);
                 continue;
             }
-            let next = self.ending_in(&state, number, many, id);
-            if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
+            if let Some(next) = self.ending_in(&state, inst, number, &mut translation) {
                 states.push((outcome, next));
             }
         }
         if states.is_empty() {
             for number in absurd {
-                let (next, outcome) = (self.ending_in(&state, number, many, id), &summary.outcomes[number]);
-                if let Some(next) = self.outcome(next, &state, inst, outcome, &mut translation) {
-                    states.push((outcome, next));
+                if let Some(next) = self.ending_in(&state, inst, number, &mut translation) {
+                    states.push((&summary.outcomes[number], next));
                 }
             }
         }
         let untested = inst.result.is_some_and(|result| {
             let pointer = self.function.values[result].ty == Ty::Ptr;
-            pointer && self.needed.contains(&result) && !self.tested.contains(&result)
+            pointer && self.needed.contains(result) && !self.tested.contains(result)
         });
         if untested && !ignored {
             // Whoever uses a pointer as it comes knows that it is not null, unless memory runs out.
@@ -109,11 +107,22 @@ impl Engine<'_> {
         states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next }).collect()
     }
 
-    fn ending_in(&self, state: &State, number: usize, many: bool, id: InstId) -> State {
-        let mut next = state.clone();
-        if many {
-            next.record(Event::Outcome { inst: id, outcome: number as u32 });
+    /// The state after the call, if it ends in this outcome.
+    fn ending_in(
+        &mut self,
+        before: &State,
+        inst: &Inst,
+        number: usize,
+        translation: &mut Translation<'_>,
+    ) -> Option<State> {
+        let outcomes = &translation.summary.outcomes;
+        let mut next = before.clone();
+        if outcomes.len() > 1 {
+            next.record(Event::Outcome { inst: translation.site, outcome: number as u32 });
         }
+        let next = self.outcome(next, before, inst, &outcomes[number], translation);
+        // Also where it has turned out to be impossible halfway.
+        self.pinned.clear();
         next
     }
 
@@ -333,21 +342,14 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let inputs: Vec<(TermId, ObjState, ObjId)> = outcome
+        let inputs: Vec<(TermId, &ObjState, ObjId)> = outcome
             .objs
             .iter()
-            .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, *known, *obj)))
+            .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, known, *obj)))
             .collect();
-        let held: Vec<TermId> = writes
-            .iter()
-            .map(|write| write.3)
-            .chain(weak.iter().map(|entry| entry.1))
-            .chain(inputs.iter().map(|entry| entry.0))
-            .collect();
-        let guard = caulk_ir::ValueId(u32::MAX - 1);
-        for (index, term) in held.iter().enumerate().rev() {
-            state.bind(caulk_ir::ValueId(guard.0 - index as u32), *term);
-        }
+        let held = writes.iter().map(|write| write.3).chain(weak.iter().map(|entry| entry.1));
+        let held = held.chain(inputs.iter().map(|entry| entry.0));
+        self.pinned.extend(held);
         if translation.summary.drains_with(outcome) {
             let released: Vec<TermId> =
                 inputs.iter().filter(|entry| entry.1.status == Status::FREED).map(|entry| entry.0).collect();
@@ -444,7 +446,7 @@ impl Engine<'_> {
                 self.note_within(&mut state, obj, term);
             }
         }
-        state.env.retain(|entry| entry.0.0 < u32::MAX / 2);
+        self.pinned.clear();
         self.leave_with_owner(&mut state, result, id);
         if let (Some(term), Some(original)) = (result, outcome.result) {
             for &(fact, lo, hi, ref not) in &outcome.ranges {
@@ -567,10 +569,8 @@ impl Engine<'_> {
             (i64::MIN, i64::MAX, &[value]) => (CmpOp::Ne, value),
             _ => return None,
         };
-        let plain = matches!(
-            self.terms.get(term),
-            Term::Param(_) | Term::Content { .. } | Term::Sym { .. } | Term::Pure { .. }
-        );
+        let plain =
+            matches!(self.terms.get(term), Term::Param(_) | Term::Content { .. } | Term::Sym { .. } | Term::Pure(_));
         if !plain || !state.facts.is_of_no_clause(&self.terms, term) {
             return None;
         }

@@ -262,7 +262,7 @@ impl Engine<'_> {
         let hash = caulk_base::ContentHash::of(name).0;
         let mut short = [0; 8];
         short.copy_from_slice(&hash[..8]);
-        self.terms.pure_call(u64::from_le_bytes(short), args.iter().copied().collect(), version)
+        self.terms.pure_call(u64::from_le_bytes(short), args.to_vec(), version)
     }
 
     /// A released object is passed on. `false`: that was the error this path ends with.

@@ -1,7 +1,7 @@
 //! The order in which a function's blocks are visited, its loop heads, and which
 //! values are still needed at each block's start.
 
-use caulk_base::{FxHashMap, FxHashSet, Id, IdVec};
+use caulk_base::{FxHashMap, Id, IdVec};
 use caulk_ir::{BlockId, Callee, Function, InstId, Op, Ty, ValueId, ValueKind};
 
 pub struct Cfg {
@@ -10,14 +10,16 @@ pub struct Cfg {
     /// Some edge comes back to this block.
     pub loop_head: IdVec<BlockId, bool>,
     /// Values of instructions and parameters that are read later.
-    live_in: IdVec<BlockId, Bits>,
+    live_in: IdVec<BlockId, ValueSet>,
     /// For each loop head, the blocks of its loop.
     loops: FxHashMap<BlockId, Vec<bool>>,
     /// Blocks of any loop.
     in_loop: IdVec<BlockId, bool>,
     /// The block of each instruction.
     pub block_of: Vec<BlockId>,
-    /// The last instruction of each block that reads a value; beyond all of them if it is read later.
+    /// Those that are read behind the block.
+    live_out: IdVec<BlockId, ValueSet>,
+    /// The last instruction of the block that reads each value.
     last_use: IdVec<BlockId, FxHashMap<ValueId, InstId>>,
 }
 
@@ -43,12 +45,12 @@ impl Cfg {
 
     /// Is the value read after `at`, an instruction of `block`?
     pub fn is_live_after(&self, block: BlockId, value: ValueId, at: InstId) -> bool {
-        self.last_use[block].get(&value).is_some_and(|&last| last > at)
+        self.live_out[block].contains(value) || self.last_use[block].get(&value).is_some_and(|&last| last > at)
     }
 }
 
 /// Values that are compared with null, returned or written to memory, and what they come from.
-pub fn tested(function: &Function) -> FxHashSet<ValueId> {
+pub fn tested(function: &Function) -> ValueSet {
     let is_null =
         |value: ValueId| matches!(function.values[value].kind, ValueKind::Null | ValueKind::Zero | ValueKind::Int(0));
     let mut open: Vec<ValueId> = Vec::new();
@@ -65,11 +67,12 @@ pub fn tested(function: &Function) -> FxHashSet<ValueId> {
             _ => {}
         }
     }
-    let mut tested = FxHashSet::default();
+    let mut tested = ValueSet::new(function.values.len());
     while let Some(value) = open.pop() {
-        if !tested.insert(value) {
+        if tested.contains(value) {
             continue;
         }
+        tested.insert(value);
         if let ValueKind::Inst(inst) = function.values[value].kind {
             match &function.insts[inst].op {
                 Op::Phi { incoming } => open.extend(incoming.iter().map(|entry| entry.1)),
@@ -152,9 +155,9 @@ pub fn build(function: &Function) -> Cfg {
             in_loop[BlockId::new(at)] = true;
         }
     }
-    let live_in = liveness(function, &post, &next);
-    let last_use = last_uses(function, &next, &live_in);
-    Cfg { order, loop_head, live_in, loops, in_loop, block_of, last_use }
+    let (live_in, live_out) = liveness(function, &post, &next);
+    let last_use = last_uses(function);
+    Cfg { order, loop_head, live_in, loops, in_loop, block_of, live_out, last_use }
 }
 
 /// Natural loops: what reaches an edge back to the head without passing the head.
@@ -189,12 +192,7 @@ fn loops(
     loops
 }
 
-fn last_uses(
-    function: &Function,
-    next: &IdVec<BlockId, Vec<BlockId>>,
-    live_in: &IdVec<BlockId, Bits>,
-) -> IdVec<BlockId, FxHashMap<ValueId, InstId>> {
-    let later = InstId(u32::MAX);
+fn last_uses(function: &Function) -> IdVec<BlockId, FxHashMap<ValueId, InstId>> {
     function
         .blocks
         .ids()
@@ -207,18 +205,6 @@ fn last_uses(
                     });
                 }
             }
-            for &to in &next[block] {
-                last.extend(live_in[to].iter().map(|value| (value, later)));
-                for (_, inst) in function.block_insts(to) {
-                    match &inst.op {
-                        Op::Phi { incoming } => {
-                            last.extend(incoming.iter().filter(|entry| entry.0 == block).map(|entry| (entry.1, later)));
-                        }
-                        Op::Bind { .. } => {}
-                        _ => break,
-                    }
-                }
-            }
             last
         })
         .collect()
@@ -226,38 +212,38 @@ fn last_uses(
 
 /// A set of values as bits.
 #[derive(Clone, PartialEq)]
-struct Bits(Vec<u64>);
+pub struct ValueSet(Vec<u64>);
 
-impl Bits {
-    fn new(count: usize) -> Self {
-        Bits(vec![0; count.div_ceil(64)])
+impl ValueSet {
+    /// None of so many.
+    pub fn new(count: usize) -> Self {
+        ValueSet(vec![0; count.div_ceil(64)])
     }
-    fn insert(&mut self, value: ValueId) {
+    pub fn insert(&mut self, value: ValueId) {
         self.0[value.index() / 64] |= 1 << (value.index() % 64);
     }
     fn remove(&mut self, value: ValueId) {
         self.0[value.index() / 64] &= !(1 << (value.index() % 64));
     }
-    fn contains(&self, value: ValueId) -> bool {
+    pub fn contains(&self, value: ValueId) -> bool {
         self.0.get(value.index() / 64).is_some_and(|word| word & (1 << (value.index() % 64)) != 0)
     }
-    fn iter(&self) -> impl Iterator<Item = ValueId> {
-        self.0.iter().enumerate().flat_map(|(at, &word)| {
-            let left = std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
-            let left = left.take_while(|&left| left != 0);
-            left.map(move |left| ValueId::new(at * 64 + left.trailing_zeros() as usize))
-        })
-    }
-    fn union(&mut self, other: &Bits) {
+    fn union(&mut self, other: &ValueSet) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine |= theirs;
         }
     }
 }
 
-fn liveness(function: &Function, post: &[BlockId], next: &IdVec<BlockId, Vec<BlockId>>) -> IdVec<BlockId, Bits> {
+/// The values that are read in each block or behind it, and those that are read behind it.
+fn liveness(
+    function: &Function,
+    post: &[BlockId],
+    next: &IdVec<BlockId, Vec<BlockId>>,
+) -> (IdVec<BlockId, ValueSet>, IdVec<BlockId, ValueSet>) {
     let values = function.values.len();
-    let mut live: IdVec<BlockId, Bits> = IdVec::filled(function.blocks.len(), Bits::new(values));
+    let mut live_in: IdVec<BlockId, ValueSet> = IdVec::filled(function.blocks.len(), ValueSet::new(values));
+    let mut live_out = live_in.clone();
     let tracked = |value: ValueId| {
         matches!(function.values.get(value).map(|v| v.kind), Some(ValueKind::Param(_) | ValueKind::Inst(_)))
     };
@@ -265,9 +251,10 @@ fn liveness(function: &Function, post: &[BlockId], next: &IdVec<BlockId, Vec<Blo
     while changed {
         changed = false;
         for &block in post {
-            let mut set = Bits::new(values);
+            // They only grow.
+            let set = &mut live_out[block];
             for &to in &next[block] {
-                set.union(&live[to]);
+                set.union(&live_in[to]);
                 // A phi reads its operand at the end of the block it comes from.
                 for (_, inst) in function.block_insts(to) {
                     let Op::Phi { incoming } = &inst.op else {
@@ -283,6 +270,7 @@ fn liveness(function: &Function, post: &[BlockId], next: &IdVec<BlockId, Vec<Blo
                     }
                 }
             }
+            let mut set = set.clone();
             for (_, inst) in function.block_insts(block).rev() {
                 if let Some(result) = inst.result {
                     set.remove(result);
@@ -295,13 +283,13 @@ fn liveness(function: &Function, post: &[BlockId], next: &IdVec<BlockId, Vec<Blo
                     });
                 }
             }
-            if set != live[block] {
-                live[block] = set;
+            if set != live_in[block] {
+                live_in[block] = set;
                 changed = true;
             }
         }
     }
-    live
+    (live_in, live_out)
 }
 
 /// Calls `visit` for every value the instruction reads.

@@ -59,8 +59,8 @@ fn term_within(program: &Program, terms: &Terms, id: TermId, depth: u32) -> Stri
         Term::Elem { base, index, bytes } => format!("{}+{}+{bytes}", go(*base), go(*index)),
         Term::Func(id) => program.function(*id).name.clone(),
         Term::Sym { site, slot } => format!("some{site}.{slot}"),
-        Term::Pure { args, .. } => {
-            format!("pure({})", args.iter().map(|&arg| go(arg)).collect::<Vec<_>>().join(", "))
+        Term::Pure(call) => {
+            format!("pure({})", call.args.iter().map(|&arg| go(arg)).collect::<Vec<_>>().join(", "))
         }
         Term::Bin(op, a, b) => format!("({} {op:?} {})", go(*a), go(*b)),
         Term::Cmp(op, a, b) => format!("({} {op:?} {})", go(*a), go(*b)),

@@ -13,7 +13,7 @@ use caulk_ir::{BlockId, Call, Callee, FuncId, Function, InstId, Op, Program, Tar
 use caulk_models::{Effect, FamilyId, Models, Place};
 
 use crate::asked::{Asked, Question};
-use crate::cfg::{self, Cfg};
+use crate::cfg::{self, Cfg, ValueSet};
 use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
@@ -108,17 +108,17 @@ pub(crate) struct Engine<'a> {
     /// The terms of values that are the same in every state: parameters, constants, addresses.
     pub fixed: IdVec<ValueId, Option<TermId>>,
     /// Values that some source variable holds.
-    pub bound: FxHashSet<ValueId>,
+    pub bound: ValueSet,
     /// The values each source variable is given.
     pub bindings: FxHashMap<VarId, Vec<ValueId>>,
     /// Values that some instruction reads.
-    pub used: FxHashSet<ValueId>,
+    pub used: ValueSet,
     /// Pointers that somebody may compare with null: here, or after they were handed on.
-    pub tested: FxHashSet<ValueId>,
+    pub tested: ValueSet,
     /// Values that are read otherwise than to release what may be null.
-    pub needed: FxHashSet<ValueId>,
+    pub needed: ValueSet,
     /// Values that are written to memory or come together with others.
-    pub stored: FxHashSet<ValueId>,
+    pub stored: ValueSet,
     /// `main`: what is lost when it returns is lost at exit.
     pub ends_program: bool,
     pub incidents: BTreeMap<IncidentKey, Incident>,
@@ -156,6 +156,8 @@ pub(crate) struct Engine<'a> {
     pub asked: FxHashMap<ObjId, BTreeSet<(InstId, TermId)>>,
     /// What held the objects of which leaks were reported.
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
+    /// Values that are held although no variable has them: they are about to be written.
+    pub pinned: Vec<TermId>,
     /// A variable is being overwritten: what it held counts as held no more.
     pub forgotten: Option<VarId>,
     /// The ways on which the objects of the incidents came there.
@@ -189,21 +191,17 @@ fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueI
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
     let program = knowledge.program;
     let function = program.function(id);
-    let mut bound = FxHashSet::default();
-    let mut stored = FxHashSet::default();
-    let mut used = FxHashSet::default();
-    let mut needed = FxHashSet::default();
+    let none = ValueSet::new(function.values.len());
+    let (mut bound, mut stored, mut used, mut needed) = (none.clone(), none.clone(), none.clone(), none);
     let mut bindings: FxHashMap<VarId, Vec<ValueId>> = FxHashMap::default();
     for inst in function.insts.iter() {
         if !matches!(inst.op, Op::Bind { .. }) {
-            cfg::for_each_operand(&inst.op, |value| {
-                used.insert(value);
-            });
+            cfg::for_each_operand(&inst.op, |value| used.insert(value));
             match &inst.op {
-                Op::Call(call) => needed.extend(needed_by(knowledge, program.unit_of(id), call)),
-                op => cfg::for_each_operand(op, |value| {
-                    needed.insert(value);
-                }),
+                Op::Call(call) => {
+                    needed_by(knowledge, program.unit_of(id), call).into_iter().for_each(|value| needed.insert(value));
+                }
+                op => cfg::for_each_operand(op, |value| needed.insert(value)),
             }
         }
         match &inst.op {
@@ -211,10 +209,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
                 bindings.entry(*var).or_default().push(*value);
                 bound.insert(*value);
             }
-            Op::Store { value, .. } => {
-                stored.insert(*value);
-            }
-            Op::Phi { incoming } => stored.extend(incoming.iter().map(|entry| entry.1)),
+            Op::Store { value, .. } => stored.insert(*value),
+            Op::Phi { incoming } => incoming.iter().for_each(|entry| stored.insert(entry.1)),
             _ => {}
         }
     }
@@ -258,6 +254,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         grown: BTreeSet::new(),
         asked: FxHashMap::default(),
         held: BTreeMap::new(),
+        pinned: Vec::new(),
         forgotten: None,
         traces: BTreeMap::new(),
         following: None,
@@ -436,15 +433,21 @@ impl Engine<'_> {
         if states.len() < 2 {
             return states;
         }
-        let mut merged: Vec<(u64, State)> = Vec::new();
+        let mut keys: Vec<u64> = Vec::new();
+        let mut merged: Vec<State> = Vec::new();
         for state in states {
             let key = merge::key(&state, &self.terms, grain, loop_head);
-            match merged.iter_mut().find(|entry| entry.0 == key) {
-                Some(entry) => entry.1 = merge::join(&mut self.terms, self.memory, &entry.1, &state, block, loop_head),
-                None => merged.push((key, state)),
+            match keys.iter().position(|known| *known == key) {
+                Some(at) => {
+                    merged[at] = merge::join(&mut self.terms, self.memory, &merged[at], &state, block, loop_head);
+                }
+                None => {
+                    keys.push(key);
+                    merged.push(state);
+                }
             }
         }
-        merged.into_iter().map(|entry| entry.1).collect()
+        merged
     }
 
     /// States that enter a loop and cannot pass it by (`for (i = 1; i < 9; i++)`) run its first round by themselves: what

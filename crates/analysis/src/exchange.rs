@@ -21,7 +21,7 @@ impl Engine<'_> {
         let is_temporary = |arg: ValueId| {
             let made_by_call = |inst: InstId| matches!(self.function.insts[inst].op, Op::Call(_));
             matches!(self.function.values[arg].kind, ValueKind::Inst(inst) if made_by_call(inst))
-                && !self.bound.contains(&arg)
+                && !self.bound.contains(arg)
         };
         let same_variable = |arg: ValueId| {
             self.bindings.values().any(|values| values.contains(&arg) && values.contains(&result))

@@ -324,11 +324,11 @@ impl Engine<'_> {
             return;
         }
         // The new value is held, whether or not it is read again.
-        state.bind(ValueId(u32::MAX - 1), now);
+        self.pinned.push(now);
         self.forgotten = Some(var);
         self.collect(state, Some(id), None);
         self.forgotten = None;
-        state.env.pop();
+        self.pinned.pop();
         for obj in holds {
             if let Some(known) = state.obj_mut(obj)
                 && known.lost

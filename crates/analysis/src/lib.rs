@@ -73,8 +73,7 @@ mod written;
 
 pub use call::WEIGH;
 pub use callgraph::{CallGraph, MAX_TARGETS};
-pub use cfg::tested;
-pub use cfg::{Cfg, for_each_operand, successors};
+pub use cfg::{Cfg, ValueSet, for_each_operand, successors, tested};
 pub use engine::{Analysed, Limits, ways_out};
 pub use facts::Range;
 pub use glance::{Basis, glance};

@@ -27,33 +27,21 @@ impl Engine<'_> {
         }
         let reached = self.reachable(state, [term]);
         // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
-        let mut inputs: Vec<TermId> = Vec::new();
-        if !reached.is_empty() {
-            for ((obj, _), cell) in &state.cells {
-                if reached.contains(*obj)
-                    && matches!(self.terms.get(cell.term), Term::Param(_) | Term::Content { epoch: 0, .. })
-                {
-                    inputs.push(cell.term);
-                }
-            }
-            for (obj, held) in &state.weak {
-                if reached.contains(*obj)
-                    && matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. })
-                {
-                    inputs.push(*held);
-                }
-            }
-        }
+        let mut inputs: Vec<TermId> = reached
+            .iter()
+            .flat_map(|obj| state.cells_of(obj).map(|entry| entry.1.term))
+            .chain(reached.iter().flat_map(|obj| state.weak_of(obj)))
+            .collect();
+        inputs.retain(|held| matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. }));
         for input in inputs {
             let obj = self.terms.intern_object(Object::Deref(input));
             state.give_away_input(obj, self.memory);
         }
         let is_there = |status: Status| status.without(Status::FAILED).join(Status::LIVE);
-        let changes = |id: ObjId, obj: &ObjState| {
-            reached.contains(id) && !(obj.is_given_away() && obj.status == is_there(obj.status))
-        };
-        for (id, obj) in state.objs.edit_if(|(id, obj)| !reached.is_empty() && changes(*id, obj)) {
-            if reached.contains(*id) {
+        for id in reached.iter() {
+            if state.obj(id).is_some_and(|obj| !obj.is_given_away() || obj.status != is_there(obj.status))
+                && let Some(obj) = state.obj_mut(id)
+            {
                 obj.give_away();
                 obj.status = is_there(obj.status);
             }
@@ -90,14 +78,14 @@ impl Engine<'_> {
                     .iter()
                     .filter(|entry| {
                         at.is_none_or(|at| {
-                            entry.0.0 > u32::MAX / 2
-                                || self.function.insts[at].result == Some(entry.0)
+                            self.function.insts[at].result == Some(entry.0)
                                 // A variable still holds it: this instruction is not the one that loses it.
-                                || (self.bound.contains(&entry.0) && !forgotten.is_some_and(|values| values.contains(&entry.0)))
+                                || (self.bound.contains(entry.0) && !forgotten.is_some_and(|values| values.contains(&entry.0)))
                                 || self.cfg.is_live_after(self.block, entry.0, at)
                         })
                     })
-                    .map(|entry| entry.1),
+                    .map(|entry| entry.1)
+                    .chain(self.pinned.iter().copied()),
             ),
         }
         let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
@@ -130,47 +118,31 @@ impl Engine<'_> {
         {
             roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
         }
-        let reached = self.reachable(state, roots.iter().copied());
-        let (mut lost, mut gone): (Vec<ObjId>, Vec<ObjId>) = (Vec::new(), Vec::new());
-        for (id, obj) in &state.objs {
-            let (is_heap, older) = match *self.terms.object(*id) {
-                Object::Heap { older, .. } => (true, older),
-                _ => (false, false),
+        let is_block = |id: ObjId, obj: &ObjState| !obj.lost && matches!(self.terms.object(id), Object::Heap { .. });
+        let unreached = self.unreached(state, &roots, is_block);
+        let is_lost = |id: &ObjId| {
+            !matches!(self.terms.object(*id), Object::Heap { older: true, .. })
+                && state.obj(*id).is_some_and(|obj| !obj.escaped && obj.status.without(Status::FAILED) == Status::LIVE)
+        };
+        let (mut lost, gone): (Vec<ObjId>, Vec<ObjId>) = unreached.into_iter().partition(is_lost);
+        for (id, obj) in state.objs.iter().filter(|(_, obj)| obj.owned && !obj.lost) {
+            let Object::Deref(base) = *self.terms.object(*id) else { continue };
+            if state.facts.range(&self.terms, base).constant() == Some(0) {
+                continue;
+            }
+            let in_place = match *self.terms.get(base) {
+                Term::Content { obj: of, off, epoch } => {
+                    state.cells.binary_search_by_key(&(of, off), |entry| entry.0).is_err() && state.epoch(of) == epoch
+                }
+                // The caller still has what it passed.
+                _ => true,
             };
-            if is_heap {
-                if reached.contains(*id) || obj.lost {
-                    continue;
-                }
-                let live = obj.status.without(Status::FAILED) == Status::LIVE;
-                if live && !obj.escaped && !older {
-                    lost.push(*id);
-                } else {
-                    gone.push(*id);
-                }
-            } else if obj.owned && !obj.lost {
-                let Object::Deref(base) = *self.terms.object(*id) else { continue };
-                if state.facts.range(&self.terms, base).constant() == Some(0) {
-                    continue;
-                }
-                let in_place = match *self.terms.get(base) {
-                    Term::Content { obj: of, off, epoch } => {
-                        state.cells.binary_search_by_key(&(of, off), |entry| entry.0).is_err()
-                            && state
-                                .epochs
-                                .binary_search_by_key(&of, |entry| entry.0)
-                                .map_or(0, |at| state.epochs[at].1)
-                                == epoch
-                    }
-                    // The caller still has what it passed.
-                    _ => true,
-                };
-                let held = in_place
-                    || roots.contains(&base)
-                    || state.cells.iter().any(|(_, cell)| cell.term == base)
-                    || roots.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
-                if !held && obj.status == Status::LIVE && !obj.escaped {
-                    lost.push(*id);
-                }
+            let held = in_place
+                || roots.contains(&base)
+                || state.cells.iter().any(|(_, cell)| cell.term == base)
+                || roots.iter().any(|&root| self.terms.contains(root, &mut |_, part| part == base));
+            if !held && obj.status == Status::LIVE && !obj.escaped {
+                lost.push(*id);
             }
         }
         for id in lost {
@@ -229,6 +201,6 @@ impl Engine<'_> {
         if self.ever_bound.contains(&obj) || self.function.values[result].ty != caulk_ir::Ty::Ptr {
             return None;
         }
-        (!self.bound.contains(&result) && !self.stored.contains(&result)).then_some(site)
+        (!self.bound.contains(result) && !self.stored.contains(result)).then_some(site)
     }
 }

@@ -135,7 +135,7 @@ impl Engine<'_> {
     /// One of several places, or one that somebody gave us: whoever it belongs to holds what is put there.
     fn is_nameless(&self, ptr: TermId, obj: ObjId) -> bool {
         let several = |base: TermId| matches!(self.terms.get(base), Term::Ite(..) | Term::Bin(..));
-        let unknown = |base: TermId| matches!(self.terms.get(base), Term::Sym { .. } | Term::Pure { .. });
+        let unknown = |base: TermId| matches!(self.terms.get(base), Term::Sym { .. } | Term::Pure(_));
         let mut array = ptr;
         while let Term::Elem { base, .. } = *self.terms.get(array) {
             array = base;

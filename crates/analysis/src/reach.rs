@@ -4,7 +4,7 @@ use caulk_base::Id;
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
-use crate::object::{ObjId, Object};
+use crate::object::{ObjId, ObjState, Object};
 use crate::state::State;
 use crate::term::{Term, TermId};
 
@@ -16,10 +16,6 @@ pub(crate) struct Objects {
 impl Objects {
     fn none() -> Self {
         Self { bits: SmallVec::new() }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bits.is_empty()
     }
 
     /// One of `count`. `false`: it was there already.
@@ -67,6 +63,37 @@ impl Engine<'_> {
             }
         }
         seen
+    }
+
+    /// The objects of a state for which `is_asked` says yes and which cannot be reached from the terms.
+    pub(crate) fn unreached(
+        &self,
+        state: &State,
+        roots: &[TermId],
+        is_asked: impl Fn(ObjId, &ObjState) -> bool,
+    ) -> SmallVec<[ObjId; 8]> {
+        let asked = state.objs.iter().filter(|(id, obj)| is_asked(*id, obj));
+        let mut left: SmallVec<[ObjId; 8]> = asked.map(|entry| entry.0).collect();
+        // Most are held by name, or lie in one that is: they need not be searched for.
+        let mut open: SmallVec<[ObjId; 8]> = SmallVec::new();
+        let mut strike = |term: TermId, open: &mut SmallVec<[ObjId; 8]>| {
+            for obj in self.terms.mentions(term) {
+                if let Some(at) = left.iter().position(|id| id == obj) {
+                    left.remove(at);
+                    open.push(*obj);
+                }
+            }
+        };
+        roots.iter().for_each(|&term| strike(term, &mut open));
+        while let Some(obj) = open.pop() {
+            state.cells_of(obj).for_each(|entry| strike(entry.1.term, &mut open));
+            state.weak_of(obj).for_each(|term| strike(term, &mut open));
+        }
+        if !left.is_empty() {
+            let reached = self.reachable(state, roots.iter().copied());
+            left.retain(|id| !reached.contains(*id));
+        }
+        left
     }
 
     fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut SmallVec<[ObjId; 16]>) {

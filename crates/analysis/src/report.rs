@@ -26,7 +26,7 @@ impl Engine<'_> {
                     || !matches!(off, Off::At(_))
                     || matches!(self.terms.object(*obj), Object::Stack(_) | Object::Heap { older: true, .. })
             }
-            Term::Pure { .. } | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
+            Term::Pure(_) | Term::Ite(..) | Term::Elem { .. } | Term::Bin(..) => true,
             Term::Sym { site, .. } => *site >= merge::BLOCK_SITE,
             _ => false,
         })

@@ -309,8 +309,9 @@ impl<'a> Exporter<'a> {
             Term::Content { obj, off, epoch } => Term::Content { obj: self.object(obj), off: self.off(off), epoch },
             Term::Addr { obj, off } => Term::Addr { obj: self.object(obj), off },
             Term::Elem { base, index, bytes } => Term::Elem { base: self.term(base), index: self.term(index), bytes },
-            Term::Pure { callee, args, version } => {
-                Term::Pure { callee, args: args.iter().map(|&arg| self.term(arg)).collect(), version }
+            Term::Pure(mut call) => {
+                call.args.iter_mut().for_each(|arg| *arg = self.term(*arg));
+                Term::Pure(call)
             }
             Term::Bin(op, a, b) => Term::Bin(op, self.term(a), self.term(b)),
             Term::Cmp(op, a, b) => Term::Cmp(op, self.term(a), self.term(b)),

@@ -58,16 +58,20 @@ pub enum Term {
         site: u32,
         slot: u32,
     },
-    /// The result of a function that depends on its arguments and on memory alone.
-    Pure {
-        callee: u64,
-        args: SmallVec<[TermId; 4]>,
-        version: u32,
-    },
+    /// These are few, and would make all others larger.
+    Pure(Box<PureCall>),
     Bin(BinOp, TermId, TermId),
     Cmp(CmpOp, TermId, TermId),
     Cast(CastOp, u32, TermId),
     Ite(TermId, TermId, TermId),
+}
+
+/// The result of a function that depends on its arguments and on memory alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PureCall {
+    pub callee: u64,
+    pub args: Vec<TermId>,
+    pub version: u32,
 }
 
 /// Bits of which it is known that they are clear or set.
@@ -77,8 +81,9 @@ pub struct Bits {
     pub ones: u64,
 }
 
-/// A term and what is asked of it all the time.
+/// A term and what is asked of it all the time: a line of the processor's cache.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Entry {
     term: Term,
     mentions: SmallVec<[ObjId; 2]>,
@@ -109,6 +114,8 @@ thread_local! {
 
 /// Larger tables than this are given back.
 const LARGEST_SPARE: usize = 1 << 16;
+
+const _: () = assert!(size_of::<Entry>() == 64);
 
 fn hash_of(term: &Term) -> u64 {
     let mut hasher = FxHasher::default();
@@ -281,7 +288,7 @@ impl Terms {
             _ => false,
         };
         match term {
-            Term::Sym { .. } | Term::Pure { .. } => true,
+            Term::Sym { .. } | Term::Pure(_) => true,
             Term::Content { obj, off, epoch } => {
                 *epoch != 0
                     || object(*obj)
@@ -315,7 +322,7 @@ impl Terms {
             },
             Term::Addr { obj, .. } => object(*obj),
             Term::Elem { base, index, .. } => self.entry(*base).depth.max(self.entry(*index).depth),
-            Term::Pure { args, .. } => args.iter().map(|&arg| self.entry(arg).depth).max().unwrap_or(0),
+            Term::Pure(call) => call.args.iter().map(|&arg| self.entry(arg).depth).max().unwrap_or(0),
             Term::Bin(_, a, b) | Term::Cmp(_, a, b) => self.entry(*a).depth.max(self.entry(*b).depth),
             Term::Cast(_, _, a) => self.entry(*a).depth,
             Term::Ite(c, a, b) => self.entry(*c).depth.max(self.entry(*a).depth).max(self.entry(*b).depth),
@@ -354,7 +361,7 @@ impl Terms {
                 add(&self.entry(*b).mentions);
             }
             // A comparison, a loaded value or a call's result does not keep its operands alive.
-            Term::Cmp(..) | Term::Content { .. } | Term::Pure { .. } => {}
+            Term::Cmp(..) | Term::Content { .. } | Term::Pure(_) => {}
             Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. } => {}
         }
         all
@@ -391,8 +398,8 @@ impl Terms {
         self.intern(Term::Content { obj, off, epoch })
     }
 
-    pub fn pure_call(&mut self, callee: u64, args: SmallVec<[TermId; 4]>, version: u32) -> TermId {
-        self.intern(Term::Pure { callee, args, version })
+    pub fn pure_call(&mut self, callee: u64, args: Vec<TermId>, version: u32) -> TermId {
+        self.intern(Term::Pure(Box::new(PureCall { callee, args, version })))
     }
 
     pub fn ite(&mut self, cond: TermId, a: TermId, b: TermId) -> TermId {
@@ -495,7 +502,7 @@ impl Terms {
             }
             Term::Addr { obj, .. } => matches!(self.objects[obj.index()], Object::Deref(t) if go(t)),
             Term::Elem { base, index, .. } => go(*base) || go(*index),
-            Term::Pure { args, .. } => args.iter().any(|&arg| go(arg)),
+            Term::Pure(call) => call.args.iter().any(|&arg| go(arg)),
             Term::Bin(_, a, b) | Term::Cmp(_, a, b) => go(*a) || go(*b),
             Term::Cast(_, _, a) => go(*a),
             Term::Ite(c, a, b) => go(*c) || go(*a) || go(*b),

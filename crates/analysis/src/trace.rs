@@ -46,7 +46,7 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Node {
     pub event: Option<Event>,
-    pub prevs: SmallVec<[Trace; 1]>,
+    pub prevs: SmallVec<[Trace; 2]>,
     /// Events on the shortest way here.
     pub depth: u32,
 }
@@ -72,7 +72,7 @@ pub fn merge(a: &Trace, b: &Trace) -> Trace {
     if same(a, b) {
         return a.clone();
     }
-    let mut prevs: SmallVec<[Trace; 1]> = SmallVec::new();
+    let mut prevs: SmallVec<[Trace; 2]> = SmallVec::new();
     for way in ways(a).into_iter().chain(ways(b)) {
         if !prevs.iter().any(|known| same(known, &way)) {
             prevs.push(way);
@@ -134,12 +134,10 @@ pub fn paths(trace: &Trace, limit: usize) -> Vec<Vec<Event>> {
 impl Drop for Node {
     /// Long chains are taken apart one by one: the default drop would recurse.
     fn drop(&mut self) {
-        let mut open: Vec<Trace> = self.prevs.drain(..).collect();
+        let mut open = std::mem::take(&mut self.prevs);
         while let Some(trace) = open.pop() {
-            if let Some(node) = trace
-                && let Ok(mut node) = Rc::try_unwrap(node)
-            {
-                open.extend(node.prevs.drain(..));
+            if let Some(mut node) = trace.and_then(Rc::into_inner) {
+                open.append(&mut node.prevs);
             }
         }
     }

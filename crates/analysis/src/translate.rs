@@ -109,7 +109,7 @@ impl Engine<'_> {
                 let (a, b) = (self.translate(before, translation, a), self.translate(before, translation, b));
                 self.terms.ite(c, a, b)
             }
-            Term::Sym { .. } | Term::Content { .. } | Term::Pure { .. } => {
+            Term::Sym { .. } | Term::Content { .. } | Term::Pure(_) => {
                 if translation.pure {
                     let mut name = translation.callee.0.to_le_bytes().to_vec();
                     name.extend(id.0.to_le_bytes());

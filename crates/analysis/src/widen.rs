@@ -237,7 +237,7 @@ impl Engine<'_> {
             Term::Content { epoch: 0, .. } => false,
             Term::Content { epoch, .. } if *epoch >= BLOCK_SITE => cfg.is_in_loop(head, *epoch),
             Term::Content { epoch, .. } => cfg.is_in_loop(head, *epoch - 1),
-            Term::Pure { version, .. } => *version != 0 && cfg.is_in_loop(head, version.saturating_sub(1)),
+            Term::Pure(call) => call.version != 0 && cfg.is_in_loop(head, call.version.saturating_sub(1)),
             _ => false,
         })
     }

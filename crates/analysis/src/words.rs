@@ -173,8 +173,8 @@ impl<'a> Words<'a> {
             }
             Term::Func(id) => self.program.function(*id).name.clone(),
             Term::Sym { .. } => "some value".to_owned(),
-            Term::Pure { args, .. } => {
-                format!("a function of ({})", args.iter().map(|&arg| go(arg)).collect::<Vec<_>>().join(", "))
+            Term::Pure(call) => {
+                format!("a function of ({})", call.args.iter().map(|&arg| go(arg)).collect::<Vec<_>>().join(", "))
             }
             Term::Bin(op, a, b) => format!("({} {} {})", go(*a), op.sign(), go(*b)),
             Term::Cmp(op, a, b) => format!("{} {} {}", go(*a), op.sign(), go(*b)),

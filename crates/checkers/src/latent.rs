@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Event, Incident, Range, Term, tested};
+use caulk_analysis::{Analysis, Event, Incident, Range, Term, ValueSet, tested};
 use caulk_base::{FxHashMap, FxHashSet, Id};
 use caulk_ir::{
     Callee, FuncId, Function, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, Ty, UnitId, ValueId, ValueKind,
@@ -143,13 +143,7 @@ pub fn needs_unexpected_null(analysis: &Analysis<'_>, incident: &Incident) -> bo
 }
 
 /// Is the outcome one of a null argument, for an argument of which nothing was known?
-fn passes_null(
-    analysis: &Analysis<'_>,
-    caller: FuncId,
-    inst: InstId,
-    outcome: u32,
-    expected: &FxHashSet<ValueId>,
-) -> bool {
+fn passes_null(analysis: &Analysis<'_>, caller: FuncId, inst: InstId, outcome: u32, expected: &ValueSet) -> bool {
     let program = analysis.knowledge.program;
     let function = program.function(caller);
     let Op::Call(call) = &function.insts[inst].op else { return false };
@@ -166,7 +160,7 @@ fn passes_null(
         // was put there by this function: it may well be null.
         let is_read = matches!(value.kind, ValueKind::Inst(inst)
             if matches!(function.insts[inst].op, Op::Load { ptr } if !is_local(function, ptr)));
-        (*lo, *hi) == (0, 0) && value.ty == Ty::Ptr && is_read && !expected.contains(&argument)
+        (*lo, *hi) == (0, 0) && value.ty == Ty::Ptr && is_read && !expected.contains(argument)
     })
 }
 

@@ -132,7 +132,7 @@ fn value(terms: &mut Terms, values: &[TermId], place: usize, term: &From) -> Ter
         | From::Elem { .. }
         | From::Func(_)
         | From::Sym { .. }
-        | From::Pure { .. } => unknown(terms, BITS),
+        | From::Pure(_) => unknown(terms, BITS),
     }
 }
 

@@ -195,7 +195,7 @@ fn replace_terms(terms: &mut [Term], by: &mut impl Replace) -> bool {
         | Term::Addr { .. }
         | Term::Elem { .. }
         | Term::Sym { .. }
-        | Term::Pure { .. }
+        | Term::Pure(_)
         | Term::Bin(..)
         | Term::Cmp(..)
         | Term::Cast(..)
@@ -220,7 +220,7 @@ fn forget_instructions(summary: &mut Summary) {
         match term {
             Term::Sym { site, slot } => (*site, *slot) = (0, 0),
             Term::Content { epoch, .. } => *epoch = (*epoch).min(1),
-            Term::Pure { callee, version, .. } => (*callee, *version) = (0, 0),
+            Term::Pure(call) => (call.callee, call.version) = (0, 0),
             _ => {}
         }
     }
