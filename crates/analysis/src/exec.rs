@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use crate::engine::Engine;
 use crate::incident::Use;
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::place::Off;
 use crate::state::State;
 use crate::term::{TermId, ZERO};
 use crate::trace::Event;
@@ -73,8 +74,12 @@ impl Engine<'_> {
 
     /// `((char *)&p)[i]`: who reads a pointer byte by byte may put it together again anywhere.
     fn read_byte(&mut self, state: &mut State, ptr: TermId) {
-        let Some((obj, _)) = self.terms.pointee(ptr) else { return };
-        let held = state.cells_of(obj).filter(|(_, cell)| cell.size == 8);
+        let Some((obj, off)) = self.terms.pointee(ptr) else { return };
+        let meets = |at: Off| match (at, off) {
+            (Off::At(at), Off::At(read)) => (at..at.saturating_add(8)).contains(&read),
+            _ => true,
+        };
+        let held = state.cells_of(obj).filter(|((_, at), cell)| cell.size == 8 && meets(*at));
         let held: Vec<ObjId> = held.flat_map(|(_, cell)| self.terms.mentions(cell.term)).copied().collect();
         for block in held {
             state.give_away(block);
