@@ -169,7 +169,7 @@ fn concerns(function: &FunctionSource, branch: Span, holder: &str, at: usize) ->
     // `s->other` says nothing of `s->name`.
     let is_part = name == holder || file.mentions(branch, root(part));
     let tokens = file.tokens_in(branch);
-    mentions(file, &tokens, name).into_iter().any(|place| {
+    mentions(file, tokens, name).into_iter().any(|place| {
         let token = &tokens[place];
         let next = tokens.get(place + 1);
         let bare = next.is_none_or(|next| [b')', b',', b';', b'='].iter().any(|end| next.is(*end)));
@@ -204,9 +204,8 @@ fn is_declared(file: &FileText, tokens: &[Token], place: usize) -> bool {
     let is_start = |token: &&Token| token.is(b'{') || token.is(b'}') || token.is(b';');
     let Some(start) = tokens[..place].iter().rposition(|token| is_start(&token)) else { return false };
     let before = &tokens[start + 1..place];
-    let is_type = |token: &Token| {
-        token.is(b'*') || token.kind == TokenKind::Word && !NO_TYPES.contains(&&*file.slice(token.span))
-    };
+    let is_type =
+        |token: &Token| token.is(b'*') || token.kind == TokenKind::Word && !NO_TYPES.contains(&file.slice(token.span));
     let named = before.first().is_some_and(|token| token.kind == TokenKind::Word);
     let ends = tokens.get(place + 1).is_some_and(|next| [b';', b'=', b','].iter().any(|end| next.is(*end)));
     named && ends && before.iter().all(is_type)
