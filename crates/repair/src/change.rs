@@ -319,6 +319,12 @@ impl Change {
         }
     }
 
+    /// Whether text at a place of the old file was replaced or taken away.
+    pub fn is_gone(&self, line: u32, column: u32) -> bool {
+        let Some(at) = self.before.offset_of(line, column.max(1)) else { return false };
+        self.moves.iter().any(|(start, end, _)| (*start..*end).contains(&at))
+    }
+
     /// Whether text at a place of the new file was put there by the edit.
     pub fn is_new(&self, line: u32, column: u32) -> bool {
         let Some(at) = self.after.offset_of(line, column.max(1)) else { return false };

@@ -22,6 +22,7 @@
 mod assertions;
 mod change;
 mod configurations;
+mod lockstep;
 mod notes;
 mod origin;
 mod outward;

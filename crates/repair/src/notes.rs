@@ -46,6 +46,7 @@ pub struct Noted {
     /// Parameters that may be null.
     pub null_taking: Vec<usize>,
     pub needs_first: bool,
+    pub calm: bool,
     pub takes: Vec<(usize, Vec<Way<bool>>)>,
     pub drains: Option<Vec<Way<BTreeSet<usize>>>>,
     pub releases_first: bool,
@@ -102,6 +103,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
         degraded: false,
         null_taking: Vec::new(),
         needs_first: false,
+        calm: false,
         takes: Vec::new(),
         drains: None,
         releases_first: false,
@@ -115,6 +117,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
     let taken = parameters.map(|at| (at, survey::taken(&summary, at)));
     noted.takes = taken.filter(|(_, ways)| ways.iter().any(|way| way.1)).collect();
     noted.drains = (summary.drained && !survey::always_releases_first(&summary)).then(|| survey::touched(&summary));
+    noted.calm = survey::is_calm(&summary);
     noted.releases_first = survey::releases_first(&summary);
     noted.effects = Some(survey::effects(&summary));
     noted

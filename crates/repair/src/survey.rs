@@ -6,7 +6,7 @@ use std::sync::Arc;
 use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Summary, Term, TermId};
 use caulk_base::Id;
 use caulk_findings::Finding;
-use caulk_ir::FuncId;
+use caulk_ir::{FuncId, Program};
 use caulk_models::{Effect, FunctionModel, Place};
 
 use crate::notes::{Noted, Notes};
@@ -54,18 +54,42 @@ pub struct Survey {
     pub library: BTreeSet<String>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
+    /// Functions of the program.
+    pub functions: BTreeSet<String>,
+    /// Functions of the program after which every pointer that lies anywhere is what it was.
+    pub calm: BTreeSet<String>,
     /// Functions that were too large to tell their paths apart.
     pub degraded: BTreeSet<(String, String)>,
     /// What functions do besides.
     pub sides: Arc<Sides>,
     /// Members whose value itself is of interest to somebody.
     pub watched: Arc<Watched>,
+    /// The program itself.
+    pub program: Whole,
+}
+
+/// A program that shows nothing of itself.
+#[derive(Clone, Default)]
+pub struct Whole(pub Arc<Program>);
+
+impl std::fmt::Debug for Whole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl std::ops::Deref for Whole {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
 }
 
 impl Survey {
     /// `notes`: what was noted of programs that are much alike.
-    pub fn of(analysis: &Analysis<'_>, findings: Vec<Finding>, notes: &mut Notes) -> Self {
-        let mut survey = Survey { findings, ..Survey::default() };
+    pub fn of(analysis: &Analysis<'_>, whole: &Arc<Program>, findings: Vec<Finding>, notes: &mut Notes) -> Self {
+        let mut survey = Survey { findings, program: Whole(Arc::clone(whole)), ..Survey::default() };
         let program = analysis.knowledge.program;
         for id in program.functions.ids() {
             survey.add(&program.function(id).name, &notes.of(analysis, id));
@@ -101,6 +125,10 @@ impl Survey {
     }
 
     fn add(&mut self, name: &str, noted: &Noted) {
+        self.functions.insert(name.to_owned());
+        if noted.calm {
+            self.calm.insert(name.to_owned());
+        }
         for (spot, doubts) in &noted.releases {
             self.releases.entry(spot.clone()).or_default().extend(doubts.iter().copied());
         }
@@ -144,6 +172,20 @@ impl Survey {
 fn needs_first(model: &FunctionModel) -> bool {
     let first = |effect: &Effect| matches!(effect, Effect::Releases { place: Place::Arg(0), null_ok: false, .. });
     model.needs.contains(&0) || model.effects.iter().any(first)
+}
+
+/// Whether every pointer that lies anywhere is what it was when the function has returned.
+pub fn is_calm(summary: &Summary) -> bool {
+    let of = |outcome: &caulk_analysis::Outcome| {
+        let gone = |obj: &ObjId| outcome.objs.iter().any(|(at, known)| at == obj && known.status.must(Status::FREED));
+        let small = |write: &caulk_analysis::Write| write.size > 0 && write.size < 8;
+        outcome.writes.iter().all(|write| small(write) || gone(&write.obj))
+            && outcome.weak.iter().all(|(obj, _)| gone(obj))
+            && outcome.rewired.iter().chain(&outcome.changed).all(gone)
+            && outcome.moved.is_empty()
+            && outcome.stir == Default::default()
+    };
+    !summary.degraded && !summary.calls_unknown && !summary.drained && summary.outcomes.iter().all(of)
 }
 
 /// What a caller could be hurt by.

@@ -1,11 +1,13 @@
 //! A variable that owns the block, where its name is sometimes something else or out of scope:
 //! `T *owned = NULL;` at the start, set where the block is allocated, released where it would be lost.
 
+use caulk_findings::Confidence;
 use caulk_source::{DeclId, DeclKind, FunctionSource, Placement, Snippet, Span, StmtKind, declarator};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release;
+use crate::takes;
 use crate::target::root;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
@@ -21,6 +23,10 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             && !stmt.span.covers(function.stmt(sink).span)
     });
     if many {
+        return;
+    }
+    // Somebody else may own it already, and only the call knows. So much text is not for an error that may be none.
+    if takes::perhaps(bench.survey, function, name) || target.finding.confidence != Confidence::High {
         return;
     }
     let Some(decl) = function.variable_at(name, function.stmt(source).span.end) else { return };

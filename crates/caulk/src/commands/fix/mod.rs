@@ -59,7 +59,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
             && (args.findings.is_empty() || args.findings.contains(&finding.fingerprint.0))
     };
     bar.phase("proving patches");
-    let survey = Survey::of(&analysis, findings.findings.clone(), &mut known.notes);
+    let survey = Survey::of(&analysis, &program, findings.findings.clone(), &mut known.notes);
     let shop = Shop::new(&project, &program, &store, options, &pool, known);
     let root = project.loaded.root.clone();
     let base = base(&args.paths, &root);
@@ -123,7 +123,7 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
     if !all && !left.is_empty() {
         known.remember(&analysis, &[]);
         bar.phase("proving patches");
-        let survey = Survey::of(&analysis, findings.findings, &mut known.notes);
+        let survey = Survey::of(&analysis, &program, findings.findings, &mut known.notes);
         let shop = Shop::new(&project, &program, &store, options, &pool, known);
         let root = project.loaded.root.clone();
         let repaired = caulk_repair::repair(&shop, survey, &root, &wanted, &mut |_, _| Ok(()));

@@ -285,7 +285,7 @@ impl Workshop for Shop<'_> {
             let analysis = caulk_analysis::analyse_again(&program, models, options.limits, store, &known.shelf);
             known.remember(&analysis, patched);
             let findings = caulk_checkers::list_with(&analysis, &options, &mut known.memo);
-            Survey::of(&analysis, findings, &mut known.notes)
+            Survey::of(&analysis, &program, findings, &mut known.notes)
         });
         Ok(Rebuilt { survey, warnings_before, warnings_after })
     }
