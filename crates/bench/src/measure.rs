@@ -8,6 +8,7 @@
 //!   Memory taken in its last hundredth of a second can be missed.
 //! - CPU time is exact only while nothing else is measured beside it.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Mutex;
@@ -81,8 +82,11 @@ pub(crate) fn batch<T: Sync>(
 fn watch(command: &mut Command, timeout: Duration) -> Result<(u64, End)> {
     const NAP: Duration = Duration::from_micros(500);
     const NAPS_PER_SAMPLE: u32 = 20;
-    let mut child =
-        command.spawn().with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
+    // A group of its own: a compiler driver that is ended leaves the compiler behind it to run on.
+    let mut child = command
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
     let start = Instant::now();
     let mut peak = 0;
     let mut naps = 0_u32;
@@ -93,7 +97,7 @@ fn watch(command: &mut Command, timeout: Duration) -> Result<(u64, End)> {
         if naps.is_multiple_of(NAPS_PER_SAMPLE) {
             peak = peak.max(peak_kib(&child));
             if start.elapsed() > timeout {
-                child.kill()?;
+                Command::new("sh").args(["-c", &format!("kill -KILL -{}", child.id())]).status()?;
                 child.wait()?;
                 return Ok((peak, End::TimedOut));
             }
@@ -128,6 +132,35 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn what_a_command_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {0}.new && mv {0}.new {0}; wait", file.display());
+        // As soon as the file is there, or after a time that no machine needs.
+        let mut patience = Duration::from_millis(100);
+        let pid = loop {
+            assert_eq!(run(&mut shell(&script), patience).unwrap().1, End::TimedOut);
+            if let Ok(pid) = std::fs::read_to_string(&file) {
+                break pid;
+            }
+            patience *= 2;
+            assert!(patience < Duration::from_secs(120));
+        };
+        // Ended, and perhaps not yet waited for by whoever has inherited it.
+        let is_running = || {
+            let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ") && !state.contains(") X ")
+        };
+        for _ in 0..1000 {
+            if !is_running() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{pid} runs on");
     }
 
     #[test]
