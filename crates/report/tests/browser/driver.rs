@@ -3,9 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// How long a page may take to show what it should.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -62,6 +66,11 @@ impl Browser {
 
     /// Sends a command; `GET` without a body.
     fn call(&self, path: &str, body: Option<Value>) -> Value {
+        self.ask(path, body).unwrap_or_else(|refusal| panic!("{path}: {refusal:#}"))
+    }
+
+    /// Sends a command that may be refused.
+    fn ask(&self, path: &str, body: Option<Value>) -> Result<Value, Value> {
         let url = format!("{}{path}", self.session);
         let response = match body {
             Some(body) => self.agent.post(&url).send_json(body),
@@ -69,8 +78,7 @@ impl Browser {
         };
         let mut response = response.expect("chromedriver answers");
         let mut answer: Value = response.body_mut().read_json().expect("an answer in JSON");
-        assert!(response.status().is_success(), "{path}: {answer:#}");
-        answer["value"].take()
+        if response.status().is_success() { Ok(answer["value"].take()) } else { Err(answer) }
     }
 
     /// Chrome's own protocol.
@@ -90,22 +98,22 @@ impl Browser {
         self.call("/url", None).as_str().unwrap_or_default().to_owned()
     }
 
-    /// The value of a JavaScript expression, promises awaited.
+    /// The value of a JavaScript expression, promises awaited. While one page makes room for the next, or what is asked
+    /// for is not there yet, it is asked again.
     pub fn eval(&self, expression: &str) -> Value {
-        self.call("/execute/sync", Some(json!({ "script": format!("return {expression};"), "args": [] })))
+        self.patiently("/execute/sync", json!({ "script": format!("return {expression};"), "args": [] }))
     }
 
-    /// Waits for what happens a little later; fails with the last value seen.
-    pub fn until(&self, expression: &str, wanted: &Value) {
-        let mut seen = Value::Null;
-        for _ in 0..400 {
-            seen = self.eval(expression);
-            if seen == *wanted {
-                return;
+    /// Sends a command until it is not refused, or patience ends.
+    fn patiently(&self, path: &str, body: Value) -> Value {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            match self.ask(path, Some(body.clone())) {
+                Ok(value) => return value,
+                Err(refusal) if Instant::now() > patience => panic!("{path}: {body}: {refusal:#}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(25)),
             }
-            std::thread::sleep(std::time::Duration::from_millis(25));
         }
-        panic!("{expression} is {seen}, not {wanted}");
     }
 
     pub fn text(&self, selector: &str) -> String {
@@ -113,7 +121,7 @@ impl Browser {
     }
 
     fn element(&self, selector: &str) -> String {
-        let found = self.call("/element", Some(json!({ "using": "css selector", "value": selector })));
+        let found = self.patiently("/element", json!({ "using": "css selector", "value": selector }));
         found[ELEMENT].as_str().expect("an element").to_owned()
     }
 
