@@ -115,8 +115,9 @@ fn root_of_database(database: &Path) -> PathBuf {
     }
 }
 
+/// A `.caulk/` is no mark: some run in a folder above has left it, and what lies below need not belong together.
 fn root_of_file(file: &Path) -> PathBuf {
-    let marks = [".caulk", "caulk.toml", ".git"];
+    let marks = ["caulk.toml", ".git"];
     let marked = file.ancestors().skip(1).find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
     marked.or(file.parent()).unwrap_or(Path::new("/")).to_path_buf()
 }
@@ -197,5 +198,16 @@ mod tests {
         std::fs::write(folder.path().join("x.txt"), "").unwrap();
         assert!(message(folder.path().join("x.txt")).contains("neither a folder"));
         assert!(message(folder.path().to_path_buf()).contains("caulk capture -- make"));
+    }
+
+    #[test]
+    fn what_another_run_left_above_makes_no_project() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("program");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir(above.path().join(".caulk")).unwrap();
+        assert_eq!(root_of_file(&folder.join("a.c")), folder);
+        std::fs::write(above.path().join("caulk.toml"), "").unwrap();
+        assert_eq!(root_of_file(&folder.join("a.c")), above.path());
     }
 }
