@@ -5,13 +5,14 @@
 //!                              // outcome 1: returns 0, q->head = obj, obj->s = s
 
 use caulk_base::Id;
-use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty};
+use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty, ValueId};
 
 use crate::clauses::{Clause, Literal};
 use crate::counted;
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::Use;
+use crate::merge;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
 use crate::state::State;
@@ -19,6 +20,7 @@ use crate::summary::{Outcome, Summary};
 use crate::term::{Term, TermId};
 use crate::trace::Event;
 use crate::translate::Translation;
+use crate::trust::tells_of_another;
 use crate::widen;
 
 impl Engine<'_> {
@@ -61,7 +63,7 @@ impl Engine<'_> {
             // Its paths were not told apart: what one of them keeps, all may keep.
             self.blur(&mut state, &args, summary.cut);
         }
-        let ignored = inst.result.is_some_and(|result| !self.used.contains(result) && !self.bound.contains(result));
+        let ignored = self.ignores_result(inst);
         let pure = summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
@@ -69,7 +71,7 @@ impl Engine<'_> {
         // What the callee's terms are here does not depend on the outcome.
         let mut translation = Translation::new(summary, callee, &args, id, pure, state.version);
         for (number, outcome) in summary.outcomes.iter().enumerate() {
-            if ignored && many && tells_of_another(summary, outcome) {
+            if ignored && many && !self.limits.wary && tells_of_another(summary, outcome) {
                 continue;
             }
             if many && self.is_absurd(&state, outcome, &mut translation) {
@@ -91,7 +93,7 @@ impl Engine<'_> {
             let pointer = self.function.values[result].ty == Ty::Ptr;
             pointer && self.needed.contains(result) && !self.tested.contains(result)
         });
-        if untested && !ignored {
+        if untested && !ignored && !self.limits.wary {
             // Whoever uses a pointer as it comes knows that it is not null, unless memory runs out.
             let is_null = |outcome: &Outcome| {
                 !outcome.starved && outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0))
@@ -100,11 +102,22 @@ impl Engine<'_> {
                 states.retain(|(outcome, _)| !is_null(outcome));
             }
         }
-        if ignored || inst.result.is_none() {
+        if (ignored || inst.result.is_none()) && !self.limits.wary {
             self.trust_release(&mut states, &args);
-            self.trust_taking(&state, &mut states, &args, ignored);
+            let is_number = |value: &ValueId| matches!(self.function.values[*value].ty, Ty::Int(_));
+            let numbers: Vec<bool> = call.args.iter().map(is_number).collect();
+            self.trust_taking(&state, &mut states, &args, ignored, (summary, &numbers));
         }
-        states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next }).collect()
+        let told = states.into_iter().map(|(outcome, next)| State { starved: next.starved | outcome.starved, ..next });
+        let mut states: Vec<State> = told.collect();
+        if self.limits.wary && summary.incomplete {
+            // Whether it may keep what it was given, is another doubt.
+            let term = self.terms.sym(id.0, 0);
+            self.clobber_globals(&mut state, id);
+            self.bind_result(&mut state, inst, term);
+            states.push(state);
+        }
+        states
     }
 
     /// The state after the call, if it ends in this outcome.
@@ -145,55 +158,6 @@ impl Engine<'_> {
     /// Is the callee part of the recursion that is being analysed?
     fn is_recursive(&self, callee: FuncId) -> bool {
         callee == self.id || !self.knowledge.is_earlier(callee)
-    }
-
-    /// A function without a result that keeps its argument on some way: its caller has no means to know of
-    /// the other ways, and relies on it. So does a caller who ignores a result that would tell that the argument was
-    /// refused (a key that is there already), unless he could have known: the outcome depends on what he passed, or on
-    /// whether there was memory.
-    fn trust_taking(&self, before: &State, states: &mut Vec<(&Outcome, State)>, args: &[TermId], ignored: bool) {
-        for &arg in args {
-            let mut given: Vec<ObjId> = self.terms.mentions(arg).to_vec();
-            // Also what lies in a local that is passed by its address, to be copied.
-            if let Term::Addr { obj: local, .. } = *self.terms.get(arg)
-                && matches!(self.terms.object(local), Object::Stack(_))
-            {
-                given.extend(before.cells_of(local).flat_map(|(_, cell)| self.terms.mentions(cell.term)));
-            }
-            for obj in given {
-                let taken = |state: &State| {
-                    state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::FREED))
-                        || state.cells.iter().any(|((holder, _), cell)| {
-                            self.terms.mentions(cell.term).contains(&obj)
-                                && !matches!(self.terms.object(*holder), Object::Stack(_))
-                                && *holder != obj
-                        })
-                        || state.weak.iter().any(|(_, term)| self.terms.mentions(*term).contains(&obj))
-                };
-                let takers: Vec<&Outcome> =
-                    states.iter().filter(|(_, state)| taken(state)).map(|entry| entry.0).collect();
-                if !takers.is_empty() {
-                    states.retain(|(outcome, state)| {
-                        // Where the allocation failed, there is nothing to take.
-                        let nothing = state.obj(obj).is_none();
-                        nothing || taken(state) || (ignored && (outcome.starved || is_foreseeable(outcome, &takers)))
-                    });
-                }
-            }
-        }
-    }
-
-    /// A function that releases its argument and does not tell when it did not: its caller relies on it.
-    /// Ways through it on which the block stays (failed sanity checks, null fields) are not followed.
-    fn trust_release(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId]) {
-        for &arg in args {
-            for &obj in self.terms.mentions(arg) {
-                let status = |state: &State| state.obj(obj).map(|known| known.status.without(Status::FAILED));
-                if states.iter().any(|(_, state)| status(state) == Some(Status::FREED)) {
-                    states.retain(|(_, state)| status(state) != Some(Status::LIVE));
-                }
-            }
-        }
     }
 
     fn outcome(
@@ -238,6 +202,9 @@ impl Engine<'_> {
         }
         for &(term, truth) in &outcome.atoms {
             let term = self.translate(before, translation, term);
+            if self.limits.wary && matches!(self.terms.get(term), Term::Cmp(CmpOp::Float, ..)) {
+                continue;
+            }
             if !self.assume(&mut state, term, truth, id) {
                 return None;
             }
@@ -309,13 +276,18 @@ impl Engine<'_> {
             && self.terms.as_int(term).is_none()
         {
             // A number that is worked out is none of the codes by which other outcomes tell that they failed; where
-            // something comes with it, and never with a code, the caller takes it for a number beyond all of them.
+            // something comes with it, and never with a code, the caller takes it for a number beyond all of them. One
+            // that is written down (`return odd ? -1 : 0;`) is what it says.
+            let values = merge::values(&self.terms, term);
+            let may_be = |code: i64| {
+                values.as_ref().is_none_or(|all| all.iter().any(|value| self.terms.as_int(*value) == Some(code)))
+            };
             let hands_out = |outcome: &Outcome| outcome.hands_out(translation.summary);
             let beyond = self.terms.mentions(term).is_empty()
                 && state.facts.range(&self.terms, term).hi >= 0
                 && hands_out(outcome)
                 && !translation.summary.failures().any(|(_, failed)| hands_out(failed));
-            for (code, _) in translation.summary.failures() {
+            for (code, _) in translation.summary.failures().filter(|(code, _)| !may_be(*code)) {
                 let other = if beyond { Range::between(0, i64::MAX) } else { Range::except(code) };
                 if !state.facts.narrow(term, &other) {
                     return None;
@@ -405,9 +377,15 @@ impl Engine<'_> {
             }
             if known.lent
                 && let Some((target, _)) = self.terms.pointee(ptr)
-                && let Some(entry) = state.obj_mut(target)
             {
-                entry.lent = true;
+                if let Some(entry) = state.obj_mut(target) {
+                    entry.lent = true;
+                }
+                self.note_lent(&mut state, ptr);
+                self.lend_contents(&mut state, ptr);
+            }
+            if known.sent {
+                self.send(&mut state, ptr, None);
             }
         }
         self.stir(&mut state, outcome.stir, id);
@@ -428,7 +406,7 @@ impl Engine<'_> {
                 self.note_counter(obj, off, id);
             }
             state.store(&self.terms, obj, off, size, term);
-            self.note_within(&mut state, obj, term);
+            self.note_within(&mut state, obj, term, Some(id));
             if size == 8 && off == Off::At(0) && matches!(self.terms.get(base), Term::Content { .. }) {
                 state.aliased = id.0 + 1;
             }
@@ -436,14 +414,12 @@ impl Engine<'_> {
                 self.ever_bound.insert(held);
                 state.record(Event::Store { inst: id, obj: held });
             }
-            if !matches!(self.terms.object(obj), Object::Stack(_)) {
-                state.version = id.0 + 1;
-            }
+            self.note_written(&mut state, obj, id);
         }
         for (base, term) in weak {
             if let Some((obj, _)) = self.terms.pointee(base) {
                 state.add_weak(&self.terms, obj, term);
-                self.note_within(&mut state, obj, term);
+                self.note_within(&mut state, obj, term, None);
             }
         }
         self.pinned.clear();
@@ -622,15 +598,6 @@ impl Engine<'_> {
     }
 }
 
-/// Does an outcome depend on something about the inputs that is not so in the others, beside that pointers are valid?
-fn is_foreseeable(outcome: &Outcome, others: &[&Outcome]) -> bool {
-    let ranges =
-        outcome.ranges.iter().filter(|(_, lo, hi, not)| (*lo, *hi, not.as_slice()) != (i64::MIN, i64::MAX, &[0]));
-    ranges.into_iter().any(|range| others.iter().any(|other| !other.ranges.contains(range)))
-        || outcome.atoms.iter().any(|atom| others.iter().any(|other| !other.atoms.contains(atom)))
-        || outcome.clauses.iter().any(|clause| others.iter().any(|other| !other.clauses.contains(clause)))
-}
-
 /// Does a function that moves what it is given into a larger block return nothing here?
 fn gives_nothing_back(summary: &Summary, outcome: &Outcome) -> bool {
     outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0))
@@ -641,14 +608,4 @@ fn gives_nothing_back(summary: &Summary, outcome: &Outcome) -> bool {
 fn is_element(summary: &Summary, obj: ObjId) -> bool {
     let Object::Deref(base) = summary.objects[obj.index()] else { return false };
     matches!(summary.terms[base.index()], Term::Content { off: Off::Elem(..), .. })
-}
-
-/// An insertion that returns the element which was there already: whoever ignores that result has made
-/// sure that there is none.
-fn tells_of_another(summary: &Summary, outcome: &Outcome) -> bool {
-    let null = |outcome: &Outcome| outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0));
-    let other = outcome
-        .result
-        .is_some_and(|term| matches!(summary.terms[term.index()], Term::Sym { .. } | Term::Content { .. }));
-    other && outcome.writes.is_empty() && summary.outcomes.iter().any(|one| null(one) && !one.writes.is_empty())
 }

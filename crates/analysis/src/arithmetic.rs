@@ -28,6 +28,11 @@ impl Terms {
         }
     }
 
+    /// The lower bits of a number, of which nothing is known.
+    pub fn cut(&mut self, a: TermId, to_bits: u32) -> TermId {
+        self.intern(Term::Cast(CastOp::Trunc, to_bits, a))
+    }
+
     /// The bits of a number that are known, whatever its parts are: fields of one word.
     pub fn known_bits(&self, id: TermId, depth: u32) -> Bits {
         let constant = |id: TermId| self.as_int(id).and_then(|by| u32::try_from(by).ok()).filter(|by| *by < 64);

@@ -22,7 +22,7 @@ use caulk_models::FunctionModel;
 use crate::flow;
 use crate::slots::Targets;
 use crate::summary::Summary;
-use crate::whole::Knowledge;
+use crate::whole::{Constancy, Knowledge};
 
 /// Something that only the rest of the program can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,6 +83,11 @@ impl<'a> Asked<'a> {
     pub fn is_constant(&self, id: GlobalId) -> bool {
         self.note(Question::Constant(id));
         self.knowledge.is_constant(id)
+    }
+
+    pub fn constancy(&self, id: GlobalId) -> Constancy {
+        self.note(Question::Constant(id));
+        self.knowledge.constancy(id)
     }
 
     pub fn is_hook(&self, id: GlobalId) -> bool {

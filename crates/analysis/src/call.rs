@@ -221,6 +221,10 @@ impl Engine<'_> {
         }
         for (index, &arg) in args.iter().enumerate() {
             if !matches!(self.function.values[call.args[index]].ty, Ty::Ptr) && self.terms.mentions(arg).is_empty() {
+                // The number may be a descriptor of a caller's.
+                if matches!(self.terms.get(arg), Term::Param(_)) {
+                    self.escape(&mut state, arg);
+                }
                 continue;
             }
             if !self.check_freed(&mut state, arg, id) {
@@ -237,6 +241,10 @@ impl Engine<'_> {
                         entry.touched = Some(id);
                     }
                 }
+                if !known.nocapture && !known.byval {
+                    self.note_lent(&mut state, arg);
+                }
+                self.lend_contents(&mut state, arg);
             } else {
                 self.escape(&mut state, arg);
             }
@@ -265,6 +273,33 @@ impl Engine<'_> {
         self.terms.pure_call(u64::from_le_bytes(short), args.to_vec(), version)
     }
 
+    /// What a library function finds that only looks at its arguments and at the memory they point to: the same as
+    /// before, as long as nobody has written there.
+    pub(crate) fn looked_at(&mut self, state: &State, name: &[u8], args: &[TermId]) -> TermId {
+        let (mut outside, mut anywhere) = (false, false);
+        let mut all = args.to_vec();
+        for &arg in args {
+            if self.terms.is_number(arg) {
+                continue;
+            }
+            match self.terms.pointee(arg) {
+                Some((obj, _)) if self.is_unchangeable(obj) => {}
+                Some((obj, _)) if self.is_shared(state, obj) => outside = true,
+                // Since when its contents are what they are.
+                Some((obj, _)) if !has_characters(state, obj) => {
+                    all.push(self.terms.content(obj, Off::Some, state.epoch(obj)));
+                }
+                _ => anywhere = true,
+            }
+        }
+        let version = match (outside, anywhere) {
+            (_, true) => state.version,
+            (true, false) => state.outside,
+            (false, false) => 0,
+        };
+        self.pure_result(name, &all, version)
+    }
+
     /// A released object is passed on. `false`: that was the error this path ends with.
     pub(crate) fn check_freed(&mut self, state: &mut State, arg: TermId, id: InstId) -> bool {
         let Some((obj, _)) = self.terms.pointee(arg) else { return true };
@@ -289,6 +324,9 @@ impl Engine<'_> {
             if self.is_unchangeable(obj) {
                 continue;
             }
+            if self.is_shared(state, obj) {
+                state.outside = id.0 + 1;
+            }
             for term in state.havoc(obj, id) {
                 self.escape(state, term);
             }
@@ -308,7 +346,7 @@ impl Engine<'_> {
         }
     }
 
-    fn clobber_globals(&mut self, state: &mut State, id: InstId) {
+    pub(crate) fn clobber_globals(&mut self, state: &mut State, id: InstId) {
         let mut globals: Vec<ObjId> = state
             .cells
             .iter()
@@ -321,7 +359,7 @@ impl Engine<'_> {
                 self.escape(state, term);
             }
         }
-        state.version = id.0 + 1;
+        state.written(id);
     }
 
     /// A new object at this call. An earlier one of the same call becomes one of the older ones.
@@ -387,9 +425,16 @@ impl Engine<'_> {
     pub(crate) fn set_cell(&mut self, state: &mut State, ptr: TermId, term: TermId, size: u64, id: InstId) {
         if let Some((obj, off)) = self.terms.pointee(ptr) {
             state.store(&self.terms, obj, off, size, term);
-            if !matches!(self.terms.object(obj), Object::Stack(_)) {
-                state.version = id.0 + 1;
-            }
+            self.note_written(state, obj, id);
+        }
+    }
+
+    /// The object was written to.
+    pub(crate) fn note_written(&self, state: &mut State, obj: ObjId, id: InstId) {
+        if self.is_shared(state, obj) {
+            state.written(id);
+        } else if !matches!(self.terms.object(obj), Object::Stack(_)) {
+            state.version = id.0 + 1;
         }
     }
 
@@ -400,8 +445,19 @@ impl Engine<'_> {
             return;
         }
         let terms = &self.terms;
-        state.cells.retain(|((of, _), cell)| *of != obj || terms.is_held_by_name(cell.term));
+        if state.cells_of(obj).any(|(_, cell)| !terms.is_held_by_name(cell.term)) {
+            state.cells.retain(|((of, _), cell)| *of != obj || terms.is_held_by_name(cell.term));
+        }
         put(&mut state.epochs, obj, id.0 + 1);
         state.version = id.0 + 1;
+        if self.is_shared(state, obj) {
+            state.outside = id.0 + 1;
+        }
     }
+}
+
+/// Were single characters of the object written by the function itself?
+fn has_characters(state: &State, obj: ObjId) -> bool {
+    state.weak_of(obj).next().is_some()
+        || state.cells_of(obj).any(|((_, off), cell)| cell.size == 1 || !matches!(off, Off::At(_)))
 }

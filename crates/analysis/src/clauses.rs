@@ -196,6 +196,9 @@ impl Facts {
         let mut opposite = pairs.opposite;
         opposite.retain(|clause| joined.binary_search(clause).is_err());
         opposite.truncate(MAX_CLAUSES);
+        if joined.len() > MAX_CLAUSES {
+            joined.sort_by_key(|clause| weight(terms, clause.0.term).max(weight(terms, clause.1.term)));
+        }
         joined.truncate(MAX_CLAUSES - opposite.len());
         joined.append(&mut opposite);
         joined.sort_unstable();
@@ -251,16 +254,20 @@ impl Pairs {
         if !self.wanted {
             return;
         }
-        if self.theirs.len() < MAX_SIDE {
-            let known = mine.range(terms, term);
-            add(&mut self.theirs, mine, terms, term, theirs, &known);
-        }
+        let known = mine.range(terms, term);
+        add(&mut self.theirs, mine, terms, term, theirs, &known);
         if range.is_opposite(theirs) {
             let (low, high) = if range <= theirs { (range, theirs) } else { (theirs, range) };
             let side = |range: &Range| Literal { term, range: range.clone() };
             self.opposite.push(Clause(side(low), side(high)));
         }
     }
+}
+
+/// What callers can be told is worth more than what only this function knows, and an argument more than what lies far
+/// behind it.
+fn weight(terms: &Terms, term: TermId) -> (bool, u32) {
+    (terms.is_private(term), terms.depth(term))
 }
 
 /// `known`: what the other path's facts say of the term.
@@ -272,15 +279,22 @@ fn add(
     range: &Range,
     known: &Range,
 ) {
-    if side.len() == MAX_SIDE || !terms.mentions(term).is_empty() {
+    if !terms.mentions(term).is_empty() {
         return;
     }
+    let place = match side.iter().enumerate().max_by_key(|(_, literal)| weight(terms, literal.term)) {
+        _ if side.len() < MAX_SIDE => side.len(),
+        Some((place, heaviest)) if weight(terms, term) < weight(terms, heaviest.term) => place,
+        _ => return,
+    };
     let literal = || Literal { term, range: range.clone() };
     let holds = match terms.get(term) {
         Term::Cmp(..) => !is_beyond(other, terms, &literal()),
         _ => !known.is_disjoint(range) && known.is_within(range),
     };
-    if !holds {
+    if !holds && place < side.len() {
+        side[place] = literal();
+    } else if !holds {
         side.push(literal());
     }
 }

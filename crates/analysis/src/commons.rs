@@ -126,7 +126,7 @@ impl Engine<'_> {
         }
         state.stir = state.stir.max(stir);
         state.stirred = id.0 + 1;
-        state.version = id.0 + 1;
+        state.written(id);
         let mut held: Vec<TermId> = Vec::new();
         let terms = &self.terms;
         state.cells.retain(|((obj, _), cell)| {

@@ -32,6 +32,7 @@ impl Engine<'_> {
                 (Some(x), Some(y)) if x != y => true,
                 (Some(x), None) => self.cannot_equal(state, x, b),
                 (None, Some(y)) => self.cannot_equal(state, y, a),
+                (None, None) => self.is_made_here(state, a, b) || self.is_made_here(state, b, a),
                 _ => false,
             };
             if differ {
@@ -52,6 +53,22 @@ impl Engine<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Is one a block of an earlier round, whichever it is, and the other something that was there before all of them?
+    fn is_made_here(&self, state: &State, block: TermId, other: TermId) -> bool {
+        let mut base = block;
+        while let Term::Elem { base: inner, .. } = *self.terms.get(base) {
+            base = inner;
+        }
+        let Term::Addr { obj, .. } = *self.terms.get(base) else { return false };
+        let older = matches!(self.terms.object(obj), Object::Heap { older: true, .. });
+        let there = state
+            .obj(obj)
+            .is_some_and(|known| !known.status.may(Status::FAILED) && !self.models.families[known.family].is_integer);
+        older
+            && there
+            && matches!(self.terms.get(other), Term::Func(_) | Term::Param(_) | Term::Content { epoch: 0, .. })
     }
 
     /// A new block is none of those that were there before it.

@@ -56,6 +56,7 @@ fn is_within(arrived: &ObjState, known: &ObjState) -> bool {
     known.status.join(status) == known.status
         && (known.is_given_away() || !arrived.is_given_away())
         && (known.lent || !arrived.lent)
+        && (known.sent || !arrived.sent)
         && (arrived.found || !known.found)
         && (known.drained || !arrived.drained)
         && (known.unsettled || !arrived.unsettled)

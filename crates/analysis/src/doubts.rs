@@ -1,8 +1,9 @@
 //! What speaks against a release: the doubts that a repair asks for.
 
-use caulk_ir::{BinOp, Callee, InstId, Op, Ty, ValueId};
-use caulk_models::FamilyId;
+use caulk_ir::{BinOp, Callee, CmpOp, FuncId, InstId, Op, Target, Ty, ValueId, ValueKind};
+use caulk_models::{Effect, FamilyId};
 
+use crate::call::WEIGH;
 use crate::engine::Engine;
 use crate::incident::Doubt;
 use crate::later::{self, Word};
@@ -11,49 +12,141 @@ use crate::place::{NUMBER, Off};
 use crate::state::{Cell, State};
 use crate::term::{Term, TermId};
 
+/// Functions behind a release that are looked into.
+const MAX_RELEASERS: usize = 32;
+
 impl Engine<'_> {
+    /// A pointer to a block that may have been released is put where others find it: they will take it for a live one, so
+    /// the release was too early.
+    pub(crate) fn doubt_kept(&mut self, state: &State, ptr: TermId, value: TermId) {
+        if self.terms.mentions(value).is_empty() {
+            return;
+        }
+        if let Some((owner, _)) = self.terms.pointee(ptr)
+            && matches!(self.terms.object(owner), Object::Stack(_))
+        {
+            return;
+        }
+        for obj in self.terms.mentions(value).to_vec() {
+            if let Some(known) = state.obj(obj)
+                && known.status.may(Status::FREED)
+                && let Some(at) = known.freed_at
+            {
+                self.releases.entry(at).or_default().insert(Doubt::StillReferenced);
+            }
+        }
+    }
+
     /// What speaks against releasing this pointer here.
     pub(crate) fn weigh_release(&mut self, state: &State, ptr: TermId, at: InstId) {
         let mut doubts: Vec<Doubt> = Vec::new();
         if self.terms.as_int(ptr) != Some(0) {
             match self.terms.pointee(ptr) {
-                Some((obj, Off::At(0))) => match (self.terms.object(obj), state.obj(obj)) {
-                    (Object::Heap { older: false, .. }, Some(known)) => {
-                        if known.is_given_away() {
-                            doubts.push(Doubt::Escaped);
+                Some((obj, off)) if off == Off::At(0) || self.is_handed_out(state, ptr, (obj, off), at) => {
+                    match (self.terms.object(obj), state.obj(obj)) {
+                        (Object::Heap { older: false, .. }, Some(known)) => {
+                            if off != Off::At(0) {
+                                doubts.push(Doubt::Shifted);
+                            }
+                            if known.is_given_away() {
+                                doubts.push(Doubt::Escaped);
+                            }
+                            if known.chosen && !self.is_chosen_release(at) {
+                                doubts.push(Doubt::Chosen);
+                            }
+                            if known.lent {
+                                doubts.push(Doubt::Lent);
+                            }
+                            let nothing = self.may_be_asked_for_nothing(state, obj, at);
+                            if known.status.may(Status::FREED) || known.drained || known.doubted || nothing {
+                                doubts.push(Doubt::MayBeReleased);
+                            }
+                            if known.unsettled {
+                                doubts.push(Doubt::Unsettled);
+                            }
+                            let family = known.family;
+                            let places = self.read_from(state, at);
+                            if known.retained > 0
+                                || self.is_held_outside(state, obj, &|place| !places.contains(&place))
+                                || self.is_looked_into(state, obj, family, at)
+                                || self.is_kept_beside(state, obj, at)
+                                || self.is_somewhere_beside(state, obj, at)
+                                || self.is_compared_later(state, obj, at)
+                                || self.is_other_end_kept(state, obj, family)
+                                || self.is_under_a_handle(state, obj, family)
+                            {
+                                doubts.push(Doubt::StillReferenced);
+                            } else if self.is_referenced_outside(state, obj) {
+                                doubts.push(Doubt::Held);
+                            }
                         }
-                        let through_pointer = matches!(&self.function.insts[at].op,
-                            Op::Call(call) if matches!(call.callee, Callee::Value(_)));
-                        if known.chosen && !through_pointer {
-                            doubts.push(Doubt::Chosen);
-                        }
-                        if known.lent {
-                            doubts.push(Doubt::Lent);
-                        }
-                        let nothing = self.may_be_asked_for_nothing(state, obj, at);
-                        if known.status.may(Status::FREED) || known.drained || known.doubted || nothing {
-                            doubts.push(Doubt::MayBeReleased);
-                        }
-                        if known.unsettled {
-                            doubts.push(Doubt::Unsettled);
-                        }
-                        if known.retained > 0
-                            || self.is_referenced_outside(state, obj)
-                            || self.is_looked_into(state, obj, known.family, at)
-                            || self.is_kept_beside(state, obj, at)
-                        {
-                            doubts.push(Doubt::StillReferenced);
-                        }
+                        (Object::Deref(_), _) if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
+                        (Object::Deref(_), _) => doubts.push(Doubt::NotOurs),
+                        _ => doubts.push(Doubt::Blurred),
                     }
-                    (Object::Deref(_), _) if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
-                    (Object::Deref(_), _) => doubts.push(Doubt::NotOurs),
-                    _ => doubts.push(Doubt::Blurred),
-                },
+                }
                 _ if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
                 _ => doubts.push(Doubt::Blurred),
             }
         }
         self.releases.entry(at).or_default().extend(doubts);
+    }
+
+    /// Whether a pointer into the middle of a block is the one that its maker returned, and is given to a function of the
+    /// program: `text_free(text)`, where `text` lies behind a header of several sizes.
+    fn is_handed_out(&self, state: &State, ptr: TermId, (obj, off): (ObjId, Off), at: InstId) -> bool {
+        let Object::Heap { site, older: false, .. } = *self.terms.object(obj) else { return false };
+        let made = self.function.insts[site].result;
+        let is_it = |value: ValueId| state.env.iter().any(|(known, term)| *known == value && *term == ptr);
+        off != Off::Some && !self.is_library_release(at) && made.is_some_and(is_it)
+    }
+
+    /// Whether the library itself is given what is released; not so where a release is only weighed.
+    fn is_library_release(&self, at: InstId) -> bool {
+        let Op::Call(call) = &self.function.insts[at].op else { return true };
+        let Callee::Symbol(symbol) = call.callee else { return true };
+        match self.program.target(self.unit, symbol) {
+            Target::Extern(external) => self.program.externs[*external] != WEIGH,
+            Target::Functions(_) => false,
+            Target::Globals(_) => true,
+        }
+    }
+
+    /// Whether a call releases through pointers, itself or at any depth, and in no other way: `my_free(p)`, which is
+    /// `hooks.free(p)`.
+    fn is_chosen_release(&self, at: InstId) -> bool {
+        let mut chosen = false;
+        let mut open = vec![(self.unit, &self.function.insts[at])];
+        let mut seen: Vec<FuncId> = Vec::new();
+        while let Some((unit, inst)) = open.pop() {
+            let Op::Call(call) = &inst.op else { continue };
+            let Callee::Symbol(symbol) = call.callee else {
+                chosen |= matches!(call.callee, Callee::Value(_));
+                continue;
+            };
+            match self.program.target(unit, symbol) {
+                Target::Functions(all) => {
+                    for &one in all.iter().filter(|one| !seen.contains(one)).collect::<Vec<_>>() {
+                        seen.push(one);
+                        let unit = self.program.unit_of(one);
+                        open.extend(self.program.function(one).insts.iter().map(|inst| (unit, inst)));
+                    }
+                }
+                Target::Extern(external) => {
+                    let model = self.knowledge.model(*external);
+                    let releases =
+                        |effect: &Effect| matches!(effect, Effect::Releases { .. } | Effect::Reallocates { .. });
+                    if model.is_some_and(|model| model.effects.iter().any(releases)) {
+                        return false;
+                    }
+                }
+                _ => {}
+            }
+            if seen.len() > MAX_RELEASERS {
+                return false;
+            }
+        }
+        chosen
     }
 
     /// A block was to become larger, and was not.
@@ -134,8 +227,138 @@ impl Engine<'_> {
         })
     }
 
+    /// Does a variable of this function that is needed later lead to the object, at no place that could be named
+    /// (`getpwnam_r(name, &entry, block, …); free(block); return entry.pw_dir;`)?
+    fn is_somewhere_beside(&self, state: &State, obj: ObjId, at: InstId) -> bool {
+        let leads = |term: TermId| self.terms.mentions(term).contains(&obj);
+        let is_variable = |holder: ObjId| matches!(self.terms.object(holder), Object::Stack(_));
+        let holds = |holder: ObjId| is_variable(holder) && state.weak_of(holder).any(leads);
+        if !state.weak.iter().any(|(holder, term)| is_variable(*holder) && leads(*term)) {
+            return false;
+        }
+        let comes_from = |term: TermId| {
+            self.terms.contains(
+                term,
+                &mut |part, _| matches!(part, Term::Addr { obj: of, .. } | Term::Content { obj: of, .. } if holds(*of)),
+            )
+        };
+        let is_pointer = |value: ValueId| self.function.values.get(value).is_some_and(|known| known.ty == Ty::Ptr);
+        let needed = |value: ValueId| is_pointer(value) && self.cfg.is_live_after(self.block, value, at);
+        state.env.iter().any(|(value, term)| needed(*value) && comes_from(*term))
+            || state.cells.iter().any(|((holder, off), cell)| match (self.terms.object(*holder), off) {
+                (Object::Stack(variable), Off::At(offset)) if cell.size == 8 && comes_from(cell.term) => {
+                    later::is_read(self.function, &self.cfg, Word { variable: *variable, offset: *offset }, at)
+                }
+                _ => false,
+            })
+    }
+
+    /// Is the address compared with another one that is made later? Once it is free, the next block may lie there:
+    /// `free(p); prev = p;` and in the next round `p = malloc(n); if (p == prev)`.
+    fn is_compared_later(&self, state: &State, obj: ObjId, at: InstId) -> bool {
+        let function = self.function;
+        let leads = |term: TermId| self.terms.mentions(term).contains(&obj);
+        let mut known: Vec<ValueId> = state
+            .env
+            .iter()
+            .filter(|(value, term)| {
+                function.values.get(*value).is_some() && leads(*term) && self.cfg.is_live_after(self.block, *value, at)
+            })
+            .map(|entry| entry.0)
+            .collect();
+        let mut next = 0;
+        while let Some(&value) = known.get(next) {
+            next += 1;
+            for (id, inst) in function.insts.iter_ids() {
+                match &inst.op {
+                    Op::Cmp { op: CmpOp::Eq | CmpOp::Ne, a, b } if *a == value || *b == value => {
+                        let is_behind = |inst: InstId| later::is_behind(function, &self.cfg, inst, at);
+                        let is_number = |value: ValueId| {
+                            !matches!(function.values[value].kind, ValueKind::Inst(_) | ValueKind::Param(_))
+                        };
+                        if !is_number(*a)
+                            && !is_number(*b)
+                            && is_behind(id)
+                            && [*a, *b].into_iter().filter_map(|one| later::made_by(function, one)).any(is_behind)
+                        {
+                            return true;
+                        }
+                    }
+                    Op::Cast { a, .. } if *a == value => {
+                        known.extend(inst.result.filter(|result| !known.contains(result)));
+                    }
+                    Op::Phi { incoming } if incoming.iter().any(|(_, from)| *from == value) => {
+                        known.extend(inst.result.filter(|result| !known.contains(result)));
+                    }
+                    Op::Select { a, b, .. } if *a == value || *b == value => {
+                        known.extend(inst.result.filter(|result| !known.contains(result)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
+
+    /// One end of a pipe, of which somebody else has the other: he would notice.
+    fn is_other_end_kept(&self, state: &State, obj: ObjId, family: FamilyId) -> bool {
+        let Object::Heap { site, .. } = *self.terms.object(obj) else { return false };
+        self.models.families[family].is_integer
+            && state.objs.iter().any(|(other, known)| {
+                let is_other = matches!(self.terms.object(*other), Object::Heap { site: made, .. } if *made == site);
+                *other != obj
+                    && is_other
+                    && known.status.may(Status::LIVE)
+                    && (known.escaped || self.is_referenced_outside(state, *other))
+            })
+    }
+
+    /// Memory that came together with a handle which is still there: `open_memstream` writes into it.
+    fn is_under_a_handle(&self, state: &State, obj: ObjId, family: FamilyId) -> bool {
+        let Object::Heap { site, sub, .. } = *self.terms.object(obj) else { return false };
+        let is_direct = self.sites.get(&(site, sub)).is_some_and(|fact| fact.direct);
+        let is_handle = |family: FamilyId| {
+            let spec = &self.models.families[family];
+            !spec.is_memory && !spec.is_integer
+        };
+        self.models.families[family].is_memory
+            && is_direct
+            && state.objs.iter().any(|(other, known)| {
+                matches!(self.terms.object(*other), Object::Heap { site: made, .. } if *made == site)
+                    && is_handle(known.family)
+                    && known.status.may(Status::LIVE)
+            })
+    }
+
+    /// The places from which a call's arguments were read.
+    fn read_from(&mut self, state: &State, at: InstId) -> Vec<(ObjId, Off)> {
+        let function = self.function;
+        let Op::Call(call) = &function.insts[at].op else { return Vec::new() };
+        let mut places = Vec::new();
+        for &arg in &call.args {
+            let mut value = arg;
+            while let ValueKind::Inst(inst) = function.values[value].kind {
+                match function.insts[inst].op {
+                    Op::Cast { a, .. } => value = a,
+                    Op::Load { ptr } => {
+                        let ptr = self.operand(state, ptr);
+                        places.extend(self.terms.pointee(ptr));
+                        break;
+                    }
+                    _ => break,
+                }
+            }
+        }
+        places
+    }
+
     /// Does memory that outlives this function, or a block that is still in use, point to the object?
     pub(crate) fn is_referenced_outside(&self, state: &State, obj: ObjId) -> bool {
+        self.is_held_outside(state, obj, &|_| true)
+    }
+
+    /// The same of some places.
+    fn is_held_outside(&self, state: &State, obj: ObjId, which: &dyn Fn((ObjId, Off)) -> bool) -> bool {
         let outlives = |holder: ObjId| match self.terms.object(holder) {
             Object::Stack(_) => false,
             Object::Heap { .. } => {
@@ -143,7 +366,10 @@ impl Engine<'_> {
             }
             _ => true,
         };
-        state.cells.iter().any(|((holder, _), cell)| self.terms.mentions(cell.term).contains(&obj) && outlives(*holder))
+        let points = |(place, cell): &((ObjId, Off), Cell)| {
+            self.terms.mentions(cell.term).contains(&obj) && outlives(place.0) && which(*place)
+        };
+        state.cells.iter().any(points)
             || state.weak.iter().any(|(holder, term)| self.terms.mentions(*term).contains(&obj) && outlives(*holder))
     }
 }

@@ -9,7 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
-use caulk_ir::{BlockId, Call, Callee, FuncId, Function, InstId, Op, Program, Target, UnitId, ValueId, VarId};
+use caulk_ir::{
+    BlockId, Call, Callee, FuncId, Function, InstId, Linkage, Op, Program, Target, Ty, UnitId, ValueId, VarId,
+};
 use caulk_models::{Effect, FamilyId, Models, Place};
 
 use crate::asked::{Asked, Question};
@@ -18,7 +20,7 @@ use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::merge::{self, Grain};
-use crate::object::{ObjId, Object, Status};
+use crate::object::{ObjId, Status};
 use crate::place::Off;
 use crate::replay::Following;
 use crate::short::Counter;
@@ -46,6 +48,10 @@ pub struct Limits {
     /// Memory cells a state may remember.
     pub cells: usize,
     pub terms: usize,
+    /// Nothing is taken for granted that others may change or that programs merely use to do: a number in memory may be
+    /// another one whenever it is read, a number that is cut may be anything, and callees may do whatever they can do. An
+    /// analysis like this finds errors that do not exist; no doubt in it means a lot.
+    pub wary: bool,
 }
 
 impl Default for Limits {
@@ -59,6 +65,7 @@ impl Default for Limits {
             rounds: 96,
             cells: 96,
             terms: 100_000,
+            wary: false,
         }
     }
 }
@@ -148,8 +155,8 @@ pub(crate) struct Engine<'a> {
     pub put_away: BTreeSet<u32>,
     /// Some paths were not followed to their end.
     pub cut: bool,
-    /// The objects that each object was put into, on any way.
-    pub ever_within: FxHashMap<ObjId, BTreeSet<ObjId>>,
+    /// The objects that each object was put into, on any way, and by which store.
+    pub ever_within: FxHashMap<ObjId, BTreeSet<(ObjId, Option<InstId>)>>,
     /// Blocks that were exchanged for a larger one, with that one.
     pub grown: BTreeSet<(ObjId, ObjId)>,
     /// The sizes that were asked for where a block was to become larger.
@@ -302,7 +309,7 @@ pub fn ways_out(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Vec<Ve
     let mut engine = engine(knowledge, id, limits);
     engine.run();
     let states = engine.merged_exits();
-    let same = knowledge.summary(id).is_some_and(|summary| engine.export(&states).2 == summary.outcomes);
+    let same = knowledge.summary(id).is_some_and(|summary| engine.export(&states).outcomes == summary.outcomes);
     if !same {
         return Vec::new();
     }
@@ -310,6 +317,22 @@ pub fn ways_out(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Vec<Ve
 }
 
 impl Engine<'_> {
+    /// A weak function may be another one when the program is linked, which keeps what it is given.
+    fn first_state(&mut self) -> State {
+        let mut state = State::default();
+        if self.program.units[self.unit].symbols[self.function.symbol].linkage == Linkage::Weak {
+            for index in self.function.params().map(|value| value.0).collect::<Vec<_>>() {
+                let param = self.terms.param(index);
+                if self.function.values[ValueId(index)].ty == Ty::Ptr
+                    && let Some((obj, _)) = self.terms.pointee(param)
+                {
+                    state.obj_entry(obj, self.memory).lent = true;
+                }
+            }
+        }
+        state
+    }
+
     fn run(&mut self) {
         if self.function.blocks.is_empty() {
             return;
@@ -317,7 +340,7 @@ impl Engine<'_> {
         // Blocks by position in reverse post-order: all forward ways into a block come before it.
         let mut pending: BTreeMap<(u32, BlockId), Arrived> = BTreeMap::new();
         let mut heads: FxHashMap<BlockId, Vec<State>> = FxHashMap::default();
-        pending.insert((0, BlockId(0)), Arrived { forward: vec![State::default()], back: Vec::new() });
+        pending.insert((0, BlockId(0)), Arrived { forward: vec![self.first_state()], back: Vec::new() });
         let mut visits = 0;
         let mut rounds: FxHashMap<BlockId, usize> = FxHashMap::default();
         while let Some(((_, block), arrived)) = pending.pop_first() {
@@ -423,8 +446,10 @@ impl Engine<'_> {
         if merged.len() > self.fine_states() {
             merged = self.merge_by(block, merged, loop_head, Grain::Coarse);
         }
-        if merged.len() > self.coarse_states() {
-            merged = self.merge_by(block, merged, loop_head, Grain::One);
+        for grain in [Grain::Lost, Grain::One] {
+            if merged.len() > self.coarse_states() {
+                merged = self.merge_by(block, merged, loop_head, grain);
+            }
         }
         merged
     }
@@ -545,11 +570,7 @@ impl Engine<'_> {
     /// A state that remembers too much forgets plain numbers in memory.
     fn slim(&self, state: &mut State, block: BlockId) {
         // That something nameless was looked at, or kept, matters to nobody.
-        state.objs.retain(|(obj, known)| {
-            !matches!(self.terms.object(*obj), Object::Deref(base) if self.terms.is_private(*base))
-                || known.status != Status::LIVE
-                || known.owned
-        });
+        state.objs.retain(|(obj, known)| !self.terms.is_nameless(*obj) || known.status != Status::LIVE || known.owned);
         if state.cells.len() <= self.limits.cells {
             return;
         }

@@ -1,6 +1,6 @@
 //! One instruction at a time.
 
-use caulk_ir::{BlockId, CmpOp, Inst, InstId, Op, Target, Ty, ValueId, ValueKind};
+use caulk_ir::{BinOp, BlockId, CastOp, CmpOp, Inst, InstId, Op, Target, Ty, ValueId, ValueKind};
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
@@ -160,7 +160,11 @@ impl Engine<'_> {
                     return true;
                 }
                 let ty = inst.result.map_or(Ty::Void, |result| self.function.values[result].ty);
-                let term = self.load_from(state, ptr, ty, id);
+                let mut term = self.load_from(state, ptr, ty, id);
+                if self.limits.wary && matches!(ty, Ty::Int(_)) && self.may_change(state, ptr, term) {
+                    term = self.terms.sym(id.0, 0);
+                    state.facts.retain(|known| known != term);
+                }
                 self.set(state, inst, term);
                 if ty == Ty::Int(8) {
                     self.read_byte(state, ptr);
@@ -178,6 +182,7 @@ impl Engine<'_> {
                 {
                     self.note_counter(obj, off, id);
                 }
+                self.doubt_kept(state, ptr, term);
                 self.store_to(state, ptr, ty, term, id);
             }
             Op::Offset { base, bytes, indices, .. } => {
@@ -187,10 +192,20 @@ impl Engine<'_> {
                 for &(index, scale) in indices {
                     let index = self.operand(state, index);
                     let scale = self.terms.int(scale);
-                    let scaled = self.terms.bin(caulk_ir::BinOp::Mul, index, scale);
-                    sum = self.terms.bin(caulk_ir::BinOp::Add, sum, scaled);
+                    let scaled = self.terms.bin(BinOp::Mul, index, scale);
+                    sum = self.terms.bin(BinOp::Add, sum, scaled);
                 }
                 term = self.terms.elem(term, sum, *bytes);
+                self.set(state, inst, term);
+            }
+            // What floating arithmetic does is not told: of the same numbers, `<` and `>=` say different things.
+            Op::Cmp { op: CmpOp::Float, .. }
+            | Op::Bin { op: BinOp::Float, .. }
+            | Op::Cast { op: CastOp::Float, .. }
+                if self.limits.wary =>
+            {
+                let term = self.terms.sym(id.0, 0);
+                state.facts.retain(|known| known != term);
                 self.set(state, inst, term);
             }
             Op::Cmp { op, a, b } => {
@@ -207,7 +222,10 @@ impl Engine<'_> {
                 let from = self.bits(*a);
                 let to = inst.result.map_or(64, |result| self.bits(result));
                 let a = self.operand(state, *a);
-                let term = self.terms.cast(*op, from, to, a);
+                let mut term = self.terms.cast(*op, from, to, a);
+                if self.limits.wary && *op == CastOp::Trunc && term == a && self.is_cut(state, a, to) {
+                    term = self.terms.cut(a, to);
+                }
                 self.set(state, inst, term);
             }
             Op::Select { cond, a, b } => {

@@ -263,6 +263,7 @@ impl Engine<'_> {
                         || known.passed
                         || known.escaped
                         || known.lent
+                        || known.sent
                         || known.found
                         || known.doubted
                         || known.unsettled)

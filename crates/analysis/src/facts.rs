@@ -64,6 +64,11 @@ impl Facts {
                     }
                 }
             }
+            Term::Bin(BinOp::Sub, a, b) => {
+                if let Some(k) = terms.as_int(a) {
+                    range.meet(&self.range_within(terms, b, depth - 1).taken_from(k));
+                }
+            }
             // Sizes do not overflow.
             Term::Bin(BinOp::Mul, a, b) => {
                 let (ra, rb) = (self.range_within(terms, a, depth - 1), self.range_within(terms, b, depth - 1));
@@ -165,6 +170,15 @@ impl Facts {
     }
 
     fn assume_within(&mut self, terms: &mut Terms, cond: TermId, truth: bool, depth: u32) -> bool {
+        if let Term::Cmp(op, a, b) = *terms.get(cond)
+            && let Some(k) = terms.as_int(b)
+            && op != CmpOp::Float
+            && depth > 0
+            && self.atoms.is_empty()
+            && terms.is_plain(a)
+        {
+            return self.bound(a, if truth { op } else { negate(op) }, k);
+        }
         if let Some(known) = self.known(terms, cond) {
             return known == truth;
         }
@@ -229,31 +243,30 @@ impl Facts {
         }
     }
 
+    /// `id op k` holds, of a value of which nothing is known but its range: what `known` and `restrict` come to.
+    fn bound(&mut self, id: TermId, op: CmpOp, k: i64) -> bool {
+        let at = self.ranges.binary_search_by_key(&id, |entry| entry.0);
+        let full = Range::full();
+        let known = at.map_or(&full, |at| &self.ranges[at].1);
+        if let Some(holds) = decide(op, known, &Range::point(k)) {
+            return holds;
+        }
+        let mut range = known.clone();
+        if !restricted(&mut range, op, k) {
+            return true;
+        }
+        if range.is_empty() {
+            return false;
+        }
+        self.set_at(at, id, range);
+        true
+    }
+
     /// `id op k` holds.
     fn restrict(&mut self, terms: &mut Terms, id: TermId, op: CmpOp, k: i64, depth: u32) -> bool {
         let mut range = self.range(terms, id);
-        match op {
-            CmpOp::Eq => range.meet(&Range::point(k)),
-            CmpOp::Ne => range.exclude(k),
-            CmpOp::Slt => range.meet(&Range::between(i64::MIN, k.saturating_sub(1))),
-            CmpOp::Sle => range.meet(&Range::between(i64::MIN, k)),
-            CmpOp::Sgt => range.meet(&Range::between(k.saturating_add(1), i64::MAX)),
-            CmpOp::Sge => range.meet(&Range::between(k, i64::MAX)),
-            CmpOp::Ult if k > 0 => range.meet(&Range::between(0, k - 1)),
-            CmpOp::Ule if k >= 0 => range.meet(&Range::between(0, k)),
-            CmpOp::Ugt if k >= 0 => {
-                if range.lo >= 0 {
-                    range.meet(&Range::between(k.saturating_add(1), i64::MAX));
-                }
-                range.exclude(0);
-            }
-            CmpOp::Uge if k > 0 => {
-                if range.lo >= 0 {
-                    range.meet(&Range::between(k, i64::MAX));
-                }
-                range.exclude(0);
-            }
-            _ => return true,
+        if !restricted(&mut range, op, k) {
+            return true;
         }
         if range.is_empty() {
             return false;
@@ -408,6 +421,34 @@ impl Facts {
         self.clauses.retain(|clause| keep(clause.0.term) && keep(clause.1.term));
         self.news = News::default();
     }
+}
+
+/// Leaves in the range what is `op k`. `false`: that says nothing.
+fn restricted(range: &mut Range, op: CmpOp, k: i64) -> bool {
+    match op {
+        CmpOp::Eq => range.meet(&Range::point(k)),
+        CmpOp::Ne => range.exclude(k),
+        CmpOp::Slt => range.meet(&Range::between(i64::MIN, k.saturating_sub(1))),
+        CmpOp::Sle => range.meet(&Range::between(i64::MIN, k)),
+        CmpOp::Sgt => range.meet(&Range::between(k.saturating_add(1), i64::MAX)),
+        CmpOp::Sge => range.meet(&Range::between(k, i64::MAX)),
+        CmpOp::Ult if k > 0 => range.meet(&Range::between(0, k - 1)),
+        CmpOp::Ule if k >= 0 => range.meet(&Range::between(0, k)),
+        CmpOp::Ugt if k >= 0 => {
+            if range.lo >= 0 {
+                range.meet(&Range::between(k.saturating_add(1), i64::MAX));
+            }
+            range.exclude(0);
+        }
+        CmpOp::Uge if k > 0 => {
+            if range.lo >= 0 {
+                range.meet(&Range::between(k, i64::MAX));
+            }
+            range.exclude(0);
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// What is left of a range where another path knows something else.

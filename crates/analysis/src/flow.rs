@@ -213,6 +213,7 @@ fn keeps(model: &FunctionModel, at: u32) -> bool {
         | Effect::Copies { .. }
         | Effect::Writes { .. }
         | Effect::Zeroes { .. }
+        | Effect::Sends { .. }
         | Effect::WritesRest { .. } => false,
     })
 }

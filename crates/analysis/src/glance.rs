@@ -107,17 +107,22 @@ pub fn glance<'a>(
     shelf: &Shelf,
 ) -> Option<(FuncId, Analysis<'a>)> {
     let (id, content) = basis.changed(program)?;
-    if !basis.stands_alone(program, id) {
+    // Who is wary only looks for reasons to refuse.
+    if !limits.wary && !basis.stands_alone(program, id) {
         return None;
     }
     let knowledge = Knowledge::with(program, models, basis.common.clone());
     for (other, learned) in basis.learned.iter_ids().filter(|(other, _)| *other != id) {
         knowledge.set_summary(other, Arc::clone(&learned.summary));
     }
-    let kept = Kept::beside(store, shelf, basis, (id, content));
-    let found = kept.find(&knowledge, &[id]);
-    let found = found.unwrap_or_else(|| kept.keep(&knowledge, component(&knowledge, &[id], limits)));
-    let (_, new) = found.into_iter().next()?;
+    let (_, new) = if limits.wary {
+        component(&knowledge, &[id], limits).into_iter().next().map(|(id, new)| (id, Arc::new(Learned::from(new))))?
+    } else {
+        let kept = Kept::beside(store, shelf, basis, (id, content));
+        let found = kept.find(&knowledge, &[id]);
+        let found = found.unwrap_or_else(|| kept.keep(&knowledge, component(&knowledge, &[id], limits)));
+        found.into_iter().next()?
+    };
     knowledge.set_summary(id, Arc::clone(&new.summary));
     let mut learned = basis.learned.clone();
     learned[id] = Arc::clone(&new);

@@ -6,20 +6,22 @@ use caulk_models::FamilyId;
 use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, NotHeap, Use};
 use crate::merge::{self, BLOCK_SITE, deref_depth};
-use crate::object::{ObjId, Object, Status};
+use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
 use crate::state::{Cell, State};
 use crate::term::{Term, TermId};
-use crate::trace::Event;
+use crate::trace::{self, Event};
 
 /// Chains of pointers longer than this are not told apart any more.
 const MAX_DEPTH: u32 = 4;
+/// Addresses below this are what a null pointer and a member's offset make.
+const FIRST_PAGE: i64 = 4096;
 
 impl Engine<'_> {
     /// The pointer is dereferenced. `false`: it is null, the path ends in a crash.
     pub(crate) fn touch(&mut self, state: &mut State, ptr: TermId, at: InstId, how: Use) -> bool {
         let Some((obj, _)) = self.terms.pointee(ptr) else {
-            return self.terms.as_int(ptr) != Some(0);
+            return !self.is_near_null(ptr);
         };
         match *self.terms.object(obj) {
             Object::Heap { .. } => {
@@ -74,6 +76,15 @@ impl Engine<'_> {
         }
     }
 
+    /// Null, a member of what is null, or an element of it: nothing lies in the first page.
+    fn is_near_null(&self, ptr: TermId) -> bool {
+        match *self.terms.get(ptr) {
+            Term::Int(value) => (0..FIRST_PAGE).contains(&value),
+            Term::Elem { base, .. } => self.is_near_null(base),
+            _ => false,
+        }
+    }
+
     /// `ptr` is given to a releasing function of `family`. `false`: the path ends here.
     pub(crate) fn release(&mut self, state: &mut State, ptr: TermId, family: FamilyId, at: InstId) -> bool {
         self.weigh_release(state, ptr, at);
@@ -119,6 +130,9 @@ impl Engine<'_> {
                     self.suspicions.insert((at, IncidentKind::DoubleFree));
                 }
                 if bare == Status::FREED {
+                    if self.is_tried_again(&known, at) {
+                        return true;
+                    }
                     self.report(IncidentKind::DoubleFree, state, obj, known.family, at, None);
                     return false;
                 }
@@ -155,7 +169,7 @@ impl Engine<'_> {
                 let entry = state.obj_entry(obj, family);
                 let known = *entry;
                 if known.status == Status::FREED {
-                    if !matches!(off, Off::At(0)) {
+                    if !matches!(off, Off::At(0)) || self.is_tried_again(&known, at) {
                         return true;
                     }
                     self.report(IncidentKind::DoubleFree, state, obj, family, at, None);
@@ -240,6 +254,14 @@ impl Engine<'_> {
         self.sites.get(&(site, sub)).is_some_and(|site| site.direct)
     }
 
+    /// `while (close(fd) == -1 && errno == EINTR) {}`: a descriptor is released by the same call once more, because of how
+    /// that went. Libraries do so, whatever the system makes of it.
+    fn is_tried_again(&self, known: &ObjState, at: InstId) -> bool {
+        known.freed_at == Some(at)
+            && self.models.families[known.family].is_integer
+            && self.function.insts[at].result.is_some_and(|result| self.used.contains(result))
+    }
+
     pub(crate) fn is_library_call(&self, at: InstId) -> bool {
         let Op::Call(call) = &self.function.insts[at].op else { return false };
         match &call.callee {
@@ -258,8 +280,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The value is put into an object.
-    pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId) {
+    /// The value is put into an object, by a store that its way tells of or anyhow.
+    pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId, at: Option<InstId>) {
         if !matches!(self.terms.object(holder), Object::Stack(_)) {
             self.put_away.extend(crate::drain::parameters_in(&self.terms, term));
             self.note_emptied(term, Some(holder));
@@ -270,11 +292,12 @@ impl Engine<'_> {
                 known.within = Some(holder);
             }
             let held = self.recent(held);
-            self.ever_within.entry(held).or_default().insert(holder);
+            self.ever_within.entry(held).or_default().insert((holder, at));
         }
     }
 
-    /// The object that held a lost one on this path, and those that held that one, on any.
+    /// The object that held a lost one on this path, and those that held that one, as far as it was put anywhere on a way
+    /// here: what a block that was just made is put into later holds nothing of it yet.
     pub(crate) fn holders(&self, state: &State, obj: ObjId) -> Vec<ObjId> {
         let holds = |entry: &&((ObjId, Off), Cell)| self.terms.mentions(entry.1.term).contains(&obj);
         let within = state.obj(obj).and_then(|known| known.within);
@@ -282,9 +305,10 @@ impl Engine<'_> {
         let mut all: Vec<ObjId> = within.into_iter().collect();
         let mut at = 0;
         while at < all.len() && all.len() < 8 {
-            for holder in self.ever_within.get(&all[at]).into_iter().flatten() {
-                if !all.contains(holder) {
-                    all.push(*holder);
+            for &(holder, by) in self.ever_within.get(&all[at]).into_iter().flatten() {
+                let is_store = |event: &Event| matches!(event, Event::Store { inst, .. } if Some(*inst) == by);
+                if !all.contains(&holder) && (by.is_none() || trace::any(&state.trace, is_store)) {
+                    all.push(holder);
                 }
             }
             at += 1;

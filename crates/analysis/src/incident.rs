@@ -79,10 +79,12 @@ pub struct Incident {
     pub arguments: Vec<Vec<(u32, Range)>>,
     /// One of the ways was run again alone, and the error came up.
     pub confirmed: bool,
+    /// Only seen where a library's variable that nothing in it writes has another value than at the start.
+    pub foreign: bool,
     /// Passed to functions without model or body that we assumed only to look at it.
     pub lent: bool,
-    /// The state's conditions, for the solver.
-    pub condition: Condition,
+    /// The conditions of the first states in which it was seen, for the solver: any of them will do. At least one.
+    pub conditions: Vec<Condition>,
 }
 
 /// A conjunction, in terms that stand on their own.
@@ -116,6 +118,8 @@ pub enum Doubt {
     NotOurs,
     /// Memory that outlives this function still points to it.
     StillReferenced,
+    /// The place that it was read from outlives this function, and still points to it.
+    Held,
     /// Several blocks are treated as one here, or it is not known which block it is.
     Blurred,
     /// A destructor releases a part of a block of this function, and it is not known how the part came there: not
@@ -123,6 +127,9 @@ pub enum Doubt {
     Part,
     /// It was given to a function of the same recursion, which was not followed to its end.
     Unsettled,
+    /// The pointer is what the block's maker handed out, which is not its beginning: whoever releases it must know the way
+    /// back.
+    Shifted,
 }
 
 /// A call that releases, over all states that reach it. No doubts: in every state the pointer is

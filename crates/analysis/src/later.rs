@@ -1,4 +1,4 @@
-//! Is a word of a local variable read behind an instruction?
+//! What comes behind an instruction: is a word of a local variable read there?
 //!
 //!     push(&list, item);         // list.head leads to the block
 //!     free(item);                // is list.head read from here on?
@@ -42,6 +42,34 @@ pub(crate) fn is_read(function: &Function, cfg: &Cfg, word: Word, after: InstId)
         }
     }
     false
+}
+
+/// May the instruction be run after `after`?
+pub(crate) fn is_behind(function: &Function, cfg: &Cfg, inst: InstId, after: InstId) -> bool {
+    let (start, end) = (cfg.block_of[after.index()], cfg.block_of[inst.index()]);
+    if start == end && inst > after {
+        return true;
+    }
+    let mut seen: FxHashSet<BlockId> = FxHashSet::default();
+    let mut open = vec![start];
+    while let Some(block) = open.pop() {
+        let next = successors(&function.terminator(block).1.op);
+        open.extend(next.into_iter().filter(|to| seen.insert(*to)));
+    }
+    seen.contains(&end)
+}
+
+/// The call that a pointer comes from, also as a number.
+pub(crate) fn made_by(function: &Function, value: ValueId) -> Option<InstId> {
+    let mut value = value;
+    while let ValueKind::Inst(inst) = function.values[value].kind {
+        match function.insts[inst].op {
+            Op::Cast { a, .. } => value = a,
+            Op::Call(_) => return Some(inst),
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Is the value read from this very word?

@@ -1,6 +1,6 @@
 //! Objects that nobody here refers to any more: given to somebody who is not seen, or lost.
 
-use caulk_ir::InstId;
+use caulk_ir::{InstId, ValueId};
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
@@ -12,10 +12,7 @@ use crate::term::{Term, TermId};
 impl Engine<'_> {
     /// A released block no longer holds what lay in it.
     pub(crate) fn lose_contents(&mut self, state: &mut State, obj: ObjId, at: InstId) {
-        let before = state.cells.len() + state.weak.len();
-        state.cells.retain(|((of, _), _)| *of != obj);
-        state.weak.retain(|(of, _)| *of != obj);
-        if state.cells.len() + state.weak.len() != before {
+        if state.forget_cells(obj) {
             self.collect(state, Some(at), None);
         }
     }
@@ -61,32 +58,37 @@ impl Engine<'_> {
         let matters = |id: ObjId, obj: &ObjState| {
             !obj.lost
                 && (obj.owned
-                    || (matches!(self.terms.object(id), Object::Heap { .. })
-                        && (at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE)))))
+                    || (self.terms.is_block(id) && (at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE)))))
         };
         if !state.objs.iter().any(|(id, obj)| matters(*id, obj)) {
             return;
         }
-        let mut roots: SmallVec<[TermId; 32]> = SmallVec::new();
         let forgotten = self.forgotten.and_then(|var| self.bindings.get(&var));
+        // The result of the instruction itself counts as held: it is about to be used.
+        let is_held = |value: ValueId| {
+            at.is_none_or(|at| {
+                self.function.insts[at].result == Some(value)
+                    // A variable still holds it: this instruction is not the one that loses it.
+                    || (self.bound.contains(value) && !forgotten.is_some_and(|values| values.contains(&value)))
+                    || self.cfg.is_live_after(self.block, value, at)
+            })
+        };
+        if result.is_none() && !state.objs.iter().any(|(_, obj)| obj.owned && !obj.lost) {
+            let is_block = |id: ObjId, obj: &ObjState| !obj.lost && self.terms.is_block(id);
+            // Mostly variables hold all there is: then nobody need look through memory.
+            let holds = |entry: &&(ValueId, TermId)| self.terms.holds_block(entry.1) && is_held(entry.0);
+            let held = state.env.iter().filter(holds).map(|entry| entry.1);
+            if self.unnamed(state, held.chain(self.pinned.iter().copied()), is_block).is_empty() {
+                return;
+            }
+        }
+        let mut roots: SmallVec<[TermId; 32]> = SmallVec::new();
         match result {
             Some(result) => roots.extend(result),
-            // The result of the instruction itself counts as held: it is about to be used.
-            None => roots.extend(
-                state
-                    .env
-                    .iter()
-                    .filter(|entry| {
-                        at.is_none_or(|at| {
-                            self.function.insts[at].result == Some(entry.0)
-                                // A variable still holds it: this instruction is not the one that loses it.
-                                || (self.bound.contains(entry.0) && !forgotten.is_some_and(|values| values.contains(&entry.0)))
-                                || self.cfg.is_live_after(self.block, entry.0, at)
-                        })
-                    })
-                    .map(|entry| entry.1)
-                    .chain(self.pinned.iter().copied()),
-            ),
+            None => {
+                let held = state.env.iter().filter(|entry| is_held(entry.0)).map(|entry| entry.1);
+                roots.extend(held.chain(self.pinned.iter().copied()));
+            }
         }
         let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
             Object::Stack(_) => result.is_none(),
@@ -118,11 +120,13 @@ impl Engine<'_> {
         {
             roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
         }
-        let is_block = |id: ObjId, obj: &ObjState| !obj.lost && matches!(self.terms.object(id), Object::Heap { .. });
+        let is_block = |id: ObjId, obj: &ObjState| !obj.lost && self.terms.is_block(id);
         let unreached = self.unreached(state, &roots, is_block);
         let is_lost = |id: &ObjId| {
-            !matches!(self.terms.object(*id), Object::Heap { older: true, .. })
-                && state.obj(*id).is_some_and(|obj| !obj.escaped && obj.status.without(Status::FAILED) == Status::LIVE)
+            let is_older = matches!(self.terms.object(*id), Object::Heap { older: true, .. });
+            state.obj(*id).is_some_and(|obj| {
+                !obj.escaped && obj.status.without(Status::FAILED) == Status::LIVE && (!is_older || obj.single)
+            })
         };
         let (mut lost, gone): (Vec<ObjId>, Vec<ObjId>) = unreached.into_iter().partition(is_lost);
         for (id, obj) in state.objs.iter().filter(|(_, obj)| obj.owned && !obj.lost) {
@@ -166,8 +170,7 @@ impl Engine<'_> {
     /// Removes all trace of an object that nobody can reach.
     fn forget(&mut self, state: &mut State, obj: ObjId) {
         state.remove_obj(obj);
-        state.cells.retain(|((of, _), _)| *of != obj);
-        state.weak.retain(|(of, _)| *of != obj);
+        state.forget_cells(obj);
         state.epochs.retain(|(of, _)| *of != obj);
     }
 
@@ -190,7 +193,14 @@ impl Engine<'_> {
             let kind =
                 if self.ends_program && loss == Loss::Return { IncidentKind::LeakAtExit } else { IncidentKind::Leak };
             self.report(kind, state, id, obj.family, at, Some(loss));
-            self.forget(state, id);
+            match (self.terms.object(id), state.obj_mut(id)) {
+                // It was reported once: our caller, who gave it, has nothing left to say of it.
+                (Object::Deref(_), Some(known)) => {
+                    (known.lost, known.lost_at, known.owned) = (false, None, false);
+                    known.give_away();
+                }
+                _ => self.forget(state, id),
+            }
         }
     }
 

@@ -22,6 +22,24 @@ const LARGEST_COPY: i64 = 128;
 pub(crate) const LARGEST_PART: i64 = 256;
 
 impl Engine<'_> {
+    /// May somebody else write a number there, seen by one who takes nothing for granted?
+    pub(crate) fn may_change(&mut self, state: &State, ptr: TermId, term: TermId) -> bool {
+        let Some((obj, _)) = self.terms.pointee(ptr) else { return false };
+        let ours = match self.terms.object(obj) {
+            Object::Stack(_) => true,
+            Object::Heap { .. } => state.obj(obj).is_some_and(|known| !known.escaped),
+            _ => false,
+        };
+        !ours && self.terms.mentions(term).is_empty()
+    }
+
+    /// May the number have more bits than these?
+    pub(crate) fn is_cut(&self, state: &State, number: TermId, bits: u32) -> bool {
+        let range = state.facts.range(&self.terms, number);
+        let limit = 1i64 << (bits.clamp(1, 63) - 1);
+        bits < 64 && self.terms.mentions(number).is_empty() && (range.lo < -limit || range.hi >= limit)
+    }
+
     /// Reads a value of the type; aggregates become hidden slots.
     pub(crate) fn load_from(&mut self, state: &mut State, ptr: TermId, ty: Ty, id: InstId) -> TermId {
         if let Ty::Aggregate(bytes) = ty {
@@ -47,6 +65,7 @@ impl Engine<'_> {
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }
+        self.terms.note_read(term, ty == Ty::Ptr);
         term
     }
 
@@ -112,8 +131,17 @@ impl Engine<'_> {
             let old = state.cells[at].1.term;
             !self.terms.mentions(old).is_empty() || matches!(self.terms.get(old), Term::Content { .. } | Term::Param(_))
         }) || state.objs.iter().any(|(_, known)| known.owned);
+        // Some element of an input, callers cannot be told which: `queue[n++] = words[i];`.
+        if let Term::Content { obj: from, off: Off::Elem(..) | Off::Some, .. } = *self.terms.get(term)
+            && size_of(ty) == 8
+            && from != obj
+            && self.terms.is_private(term)
+            && !matches!(self.terms.object(obj), Object::Stack(_))
+        {
+            self.note_sent(state, from, Off::At(0));
+        }
         state.store(&self.terms, obj, off, size_of(ty), term);
-        self.note_within(state, obj, term);
+        self.note_within(state, obj, term, Some(id));
         if ty == Ty::Ptr && off == Off::At(0) && matches!(self.terms.get(ptr), Term::Content { .. }) {
             state.aliased = id.0 + 1;
         }
@@ -125,7 +153,7 @@ impl Engine<'_> {
             }
         }
         if self.is_shared(state, obj) {
-            state.version = id.0 + 1;
+            state.written(id);
         }
         if overwrites {
             self.collect_within(state, id);
@@ -150,7 +178,7 @@ impl Engine<'_> {
     }
 
     /// Can others see what is written there?
-    fn is_shared(&self, state: &State, obj: ObjId) -> bool {
+    pub(crate) fn is_shared(&self, state: &State, obj: ObjId) -> bool {
         match self.terms.object(obj) {
             Object::Stack(_) => false,
             Object::Heap { .. } => state.obj(obj).is_some_and(|known| known.escaped),
@@ -162,12 +190,23 @@ impl Engine<'_> {
         let (Some((to, to_off)), Some((from, from_off))) = (self.terms.pointee(dst), self.terms.pointee(src)) else {
             return;
         };
+        let is_new = matches!(self.terms.object(to), Object::Heap { .. });
+        let is_named = match (to_off, from_off) {
+            (Off::At(to_at), Off::At(from_at)) => {
+                len.is_some_and(|len| len <= LARGEST_COPY) || is_new && (to_at, from_at) == (0, 0)
+            }
+            _ => false,
+        };
+        if !is_named {
+            // What lies in an input is not told one by one then.
+            self.note_sent(state, from, from_off);
+        }
         let (Off::At(to_at), Off::At(from_at)) = (to_off, from_off) else {
             let held: Vec<TermId> = state.cells_of(from).map(|entry| entry.1.term).chain(state.weak_of(from)).collect();
             for term in held {
                 if self.terms.is_held_by_name(term) {
                     state.add_weak(&self.terms, to, term);
-                    self.note_within(state, to, term);
+                    self.note_within(state, to, term, None);
                     if self.is_nameless(dst, to) {
                         self.escape(state, term);
                     }
@@ -210,7 +249,6 @@ impl Engine<'_> {
             }
         }
         let unlisted = self.unlisted_words(state, from, from_at, len);
-        let is_new = matches!(self.terms.object(to), Object::Heap { .. });
         if is_new && unlisted.is_empty() && len.is_none_or(|len| len > LARGEST_COPY) && (to_at, from_at) == (0, 0) {
             self.move_contents(state, src, to);
         }
@@ -239,7 +277,7 @@ impl Engine<'_> {
             }
         }
         if self.is_shared(state, to) {
-            state.version = id.0 + 1;
+            state.written(id);
         }
         self.collect_within(state, id);
     }
@@ -293,7 +331,7 @@ impl Engine<'_> {
             put(&mut state.epochs, obj, id.0 + 1);
         }
         if self.is_shared(state, obj) {
-            state.version = id.0 + 1;
+            state.written(id);
         }
         self.collect_within(state, id);
     }

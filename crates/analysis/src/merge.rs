@@ -18,7 +18,7 @@ use crate::facts::{Facts, Range};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
 use crate::shared::{Draft, Shared};
-use crate::state::{Cell, State, put};
+use crate::state::{Cell, State};
 use crate::term::{Term, TermId, Terms};
 use crate::trace;
 
@@ -41,6 +41,8 @@ pub enum Grain {
     Fine,
     /// Objects and references only.
     Coarse,
+    /// Blocks that are lost: where everything is one, no one would be told of them.
+    Lost,
     /// Blocks, what was released, and what is returned: for outcomes.
     Owned,
     /// What is returned only: for outcomes.
@@ -65,12 +67,18 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
             },
         });
     }
+    if grain == Grain::Lost {
+        let lost = |(_, obj): &&(ObjId, ObjState)| obj.lost;
+        state.objs.iter().filter(lost).for_each(|(id, _)| id.hash(&mut hasher));
+        return hasher.finish();
+    }
     let exact = matches!(grain, Grain::Effect | Grain::Fine);
     if grain == Grain::Effect {
         effects(state, terms, &mut hasher);
     }
     for (id, obj) in &state.objs {
         let matters = match terms.object(*id) {
+            _ if obj.status == Status::LIVE && !obj.escaped && !terms.is_block(*id) => false,
             Object::Heap { .. } => true,
             // Whether an argument was kept is what callers ask.
             Object::Deref(base) if obj.escaped && matches!(terms.get(*base), Term::Param(_)) => true,
@@ -82,24 +90,23 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
         }
     }
     for (value, term) in &state.env {
-        let constant = (exact || *value == RESULT) && terms.as_int(*term).is_some();
-        let argument = matches!(terms.get(*term), Term::Param(_));
-        if constant || argument || !terms.mentions(*term).is_empty() {
+        let constant = (exact || *value == RESULT) && terms.is_constant(*term);
+        if constant || terms.is_param(*term) || terms.holds_block(*term) {
             (1u8, value, term).hash(&mut hasher);
         }
     }
     for (place, cell) in &state.cells {
-        let constant = exact && terms.as_int(cell.term).is_some_and(|value| !loop_head || (-1..=1).contains(&value));
-        let stored = grain != Grain::Owned
-            && matches!(terms.get(cell.term), Term::Param(_))
-            && !matches!(terms.object(place.0), Object::Stack(_));
+        let small = |value: i64| !loop_head || (-1..=1).contains(&value);
+        let constant = exact && terms.is_constant(cell.term) && terms.as_int(cell.term).is_some_and(small);
+        let stored =
+            grain != Grain::Owned && terms.is_param(cell.term) && !matches!(terms.object(place.0), Object::Stack(_));
         let counted = grain == Grain::Effect && counted::is_bounded(state, terms, *place, cell.term);
-        if constant || stored || counted || !terms.mentions(cell.term).is_empty() {
+        if constant || stored || counted || terms.holds_block(cell.term) {
             (2u8, place, cell.term).hash(&mut hasher);
         }
     }
     for (obj, term) in &state.weak {
-        if !terms.mentions(*term).is_empty() {
+        if terms.holds_block(*term) {
             (3u8, obj, term).hash(&mut hasher);
         }
     }
@@ -198,19 +205,7 @@ impl Joiner<'_> {
         let mut somewhere: Vec<(ObjId, TermId)> = Vec::new();
         let cells = self.cells(&mut somewhere);
         somewhere.retain(|(_, term)| self.terms.is_held_by_name(*term));
-        let mut epochs = old.epochs.clone();
-        if !old.epochs.is_same(&new.epochs) {
-            for &(obj, epoch) in &new.epochs {
-                if old.epoch(obj) != epoch {
-                    put(&mut epochs, obj, self.site);
-                }
-            }
-            for &(obj, epoch) in &old.epochs {
-                if new.epoch(obj) != epoch {
-                    put(&mut epochs, obj, self.site);
-                }
-            }
-        }
+        let epochs = self.epochs();
         let objs = self.objects();
         let mut joined = State {
             env,
@@ -222,6 +217,7 @@ impl Joiner<'_> {
             epochs,
             facts: self.facts,
             version: if old.version == new.version { old.version } else { self.site },
+            outside: if old.outside == new.outside { old.outside } else { self.site },
             aliased: if old.aliased == new.aliased { old.aliased } else { self.site },
             starved: old.starved && new.starved,
             stir: old.stir.max(new.stir),
@@ -262,7 +258,17 @@ impl Joiner<'_> {
     fn cells(&mut self, somewhere: &mut Vec<(ObjId, TermId)>) -> Shared<((ObjId, Off), Cell)> {
         let (old, new) = (self.old, self.new);
         let hull = self.hull;
+        if old.cells.is_same(&new.cells) {
+            let mut nowhere = Nowhere::new(new);
+            for &((obj, off), _) in &old.cells {
+                if !nowhere.holds(self.terms, obj) {
+                    self.terms.content(obj, off, self.site);
+                }
+            }
+            return old.cells.clone();
+        }
         let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
+        let (mut nowhere_here, mut nowhere_there) = (Nowhere::new(old), Nowhere::new(new));
         let mut cells = Draft::of(&old.cells);
         let mut at = 0;
         for entry @ &(place @ (obj, off), mine) in &old.cells {
@@ -270,7 +276,7 @@ impl Joiner<'_> {
             let known = new.cells.get(at).filter(|entry| entry.0 == place);
             if known.is_none() && passing(off) {
                 somewhere.push((obj, mine.term));
-            } else if is_nowhere(self.terms, new, obj) {
+            } else if nowhere_there.holds(self.terms, obj) {
                 cells.push_copy(entry);
             } else if known.is_some_and(|known| known.1 == mine) {
                 // The place gets its name where paths meet first, whether or not they differ.
@@ -290,7 +296,7 @@ impl Joiner<'_> {
             }
             if passing(off) {
                 somewhere.push((obj, theirs.term));
-            } else if is_nowhere(self.terms, old, obj) {
+            } else if nowhere_here.holds(self.terms, obj) {
                 added.push((place, theirs));
             } else {
                 let mine = old.load(self.terms, obj, off, theirs.size);
@@ -303,6 +309,29 @@ impl Joiner<'_> {
             cells.sort_unstable_by_key(|entry| entry.0);
         }
         cells
+    }
+
+    /// What became unknown at different times, or on one of the ways, is unknown since they met.
+    fn epochs(&self) -> Shared<(ObjId, u32)> {
+        let (old, new) = (self.old, self.new);
+        if old.epochs.is_same(&new.epochs) {
+            return old.epochs.clone();
+        }
+        let mut all = Draft::of(&old.epochs);
+        let mut theirs = new.epochs.iter().peekable();
+        for entry @ &(id, mine) in &old.epochs {
+            while let Some(&(only, _)) = theirs.next_if(|entry| entry.0 < id) {
+                all.push((only, self.site));
+            }
+            match theirs.next_if(|entry| entry.0 == id) {
+                Some(&(_, theirs)) if theirs == mine => all.push_copy(entry),
+                _ => all.push((id, self.site)),
+            }
+        }
+        for &(only, _) in theirs {
+            all.push((only, self.site));
+        }
+        all.finish()
     }
 
     fn objects(&mut self) -> Shared<(ObjId, ObjState)> {
@@ -516,6 +545,25 @@ impl Joiner<'_> {
     }
 }
 
+/// Asks `is_nowhere` once for all cells of an object: they come one after another.
+struct Nowhere<'a> {
+    state: &'a State,
+    last: Option<(ObjId, bool)>,
+}
+
+impl<'a> Nowhere<'a> {
+    fn new(state: &'a State) -> Self {
+        Self { state, last: None }
+    }
+
+    fn holds(&mut self, terms: &Terms, obj: ObjId) -> bool {
+        match self.last {
+            Some((of, known)) if of == obj => known,
+            _ => self.last.insert((obj, is_nowhere(terms, self.state, obj))).1,
+        }
+    }
+}
+
 /// The pointer to the object is null on this path: whatever the other says of it holds here, too.
 fn is_nowhere(terms: &Terms, state: &State, obj: ObjId) -> bool {
     match *terms.object(obj) {
@@ -536,6 +584,7 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.objs == b.objs
         && a.epochs == b.epochs
         && a.version == b.version
+        && a.outside == b.outside
         && a.aliased == b.aliased
         && a.stir == b.stir
         && a.stirred == b.stirred

@@ -118,6 +118,9 @@ impl Engine<'_> {
             return self.returning_twice(state, id, inst, &args, model);
         }
         let sure = returns.sure.and_then(|arg| args.get(arg as usize)).is_some_and(|&arg| self.is_literal(arg));
+        // Whoever does not ask whether it was taken could not foresee that it was not.
+        let trusted = !self.limits.wary && self.ignores_result(inst) && !model.effects.iter().any(allocates);
+        let sure = sure || trusted;
         if split && !sure && !fails_first {
             ends.extend(self.failing(state.clone(), id, inst, &args, model));
         }
@@ -342,6 +345,12 @@ impl Engine<'_> {
                     self.escape(state, term);
                 }
             }
+            Effect::Sends { arg, size, depth } => {
+                if let Some(&ptr) = args.get(*arg as usize) {
+                    let size = size.and_then(|size| self.terms.as_int(*args.get(size as usize)?));
+                    self.send_behind(state, ptr, size, *depth);
+                }
+            }
             Effect::Retains { place, .. } => {
                 if let Some(term) = self.value_at(state, args, place)
                     && let Some((obj, _)) = self.terms.pointee(term)
@@ -402,6 +411,9 @@ impl Engine<'_> {
                 let known = ObjState { zeroed: *zeroed, failure, ..ObjState::fresh(*family, may_fail) };
                 let term = self.allocate(state, id, *sub, known, true);
                 *sub += 1;
+                if self.models.families[*family].is_integer && self.is_for_standard(id) {
+                    self.escape(state, term);
+                }
                 if *place == Place::Return {
                     *result = Some(term);
                 } else if let Some(ptr) = self.place(args, place) {
@@ -462,7 +474,8 @@ impl Engine<'_> {
                 }
             }
             Effect::Points { place, into } => {
-                if let (Some(ptr), Some(target)) = (self.place(args, place), self.value_at(state, args, into)) {
+                let target = self.value_at(state, args, into).filter(|target| *target != ZERO);
+                if let (Some(ptr), Some(target)) = (self.place(args, place), target) {
                     let index = self.terms.sym(id.0, 7);
                     let alias = self.terms.elem(target, index, 0);
                     self.set_cell(state, ptr, alias, 8, id);
@@ -475,6 +488,7 @@ impl Engine<'_> {
             }
             Effect::Writes { arg, nonzero } => {
                 if let Some(&ptr) = args.get(*arg as usize) {
+                    self.write_over(state, ptr);
                     self.scribble(state, ptr, id);
                     if *nonzero {
                         // A cell of its own, so that callers hear of it.
@@ -497,10 +511,20 @@ impl Engine<'_> {
             }
             Effect::WritesRest { from } => {
                 for &ptr in args.iter().skip(*from as usize) {
+                    self.write_over(state, ptr);
                     self.scribble(state, ptr, id);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// `return -errno;` tells of a failure: the number is never negative, unless the program has put such a one there.
+    fn note_error_number(&mut self, state: &mut State, ptr: TermId, at: InstId) {
+        let number = self.load_from(state, ptr, Ty::Int(32), at);
+        let never_negative = Range::between(0, i64::from(i32::MAX));
+        if !self.limits.wary && !state.facts.range(&self.terms, number).is_disjoint(&never_negative) {
+            state.facts.narrow(number, &never_negative);
         }
     }
 
@@ -559,12 +583,11 @@ impl Engine<'_> {
         if let Some(arg) = returns.argument
             && let Some(&term) = args.get(arg as usize)
         {
-            if returns.fails != Some(0) || ending == Ending::Success {
-                return Some(term);
-            }
-            // `fgets`: the argument, or null.
+            let failure = returns.fails.filter(|_| ending != Ending::Success);
+            let Some(failure) = failure.map(|value| self.terms.int(value)) else { return Some(term) };
+            // `fgets`: the argument, or null. `dup2`: the argument, or -1.
             let found = self.terms.sym(id.0, 0);
-            return Some(self.terms.ite(found, term, ZERO));
+            return Some(self.terms.ite(found, term, failure));
         }
         if let Some(number) = returns.number_of.and_then(|arg| self.standard_stream(*args.get(arg as usize)?)) {
             return Some(self.terms.int(number));
@@ -574,17 +597,15 @@ impl Engine<'_> {
         {
             return Some(self.terms.content(obj, NUMBER, 0));
         }
-        let inside = match (returns.interior, returns.interior_deref) {
-            (Some(arg), _) => args.get(arg as usize).copied(),
-            (None, Some(arg)) => self.value_at(state, args, &Place::Deref(arg)),
-            _ => None,
+        let given = returns.interior.and_then(|arg| args.get(arg as usize).copied());
+        let inside = match (given, returns.interior_deref) {
+            // `strtok_r(NULL, ":", &rest)` goes on where it was.
+            (None | Some(ZERO), Some(arg)) => self.value_at(state, args, &Place::Deref(arg)),
+            (given, _) => given,
         };
         if let Some(base) = inside {
-            let index = if returns.pure {
-                self.pure_result(model.name.as_bytes(), args, state.version)
-            } else {
-                self.terms.sym(id.0, 0)
-            };
+            let index =
+                if returns.pure { self.looked_at(state, model.name.as_bytes(), args) } else { self.terms.sym(id.0, 0) };
             let place = self.terms.elem(base, index, 0);
             if returns.nonnull {
                 return Some(place);
@@ -596,7 +617,7 @@ impl Engine<'_> {
         let term = match lender {
             // What a handle lends goes with it.
             Some(handle) => self.terms.content(handle, lent_at(id), 0),
-            None if returns.pure => self.pure_result(model.name.as_bytes(), args, state.version),
+            None if returns.pure => self.looked_at(state, model.name.as_bytes(), args),
             None => self.terms.sym(id.0, 0),
         };
         if returns.nonnull {
@@ -604,6 +625,9 @@ impl Engine<'_> {
         }
         if returns.nonnegative {
             state.facts.narrow(term, &Range::between(0, i64::MAX));
+        }
+        if returns.error_number {
+            self.note_error_number(state, term, id);
         }
         if ending == Ending::Success {
             let range = if returns.fails_nonzero || returns.zero {

@@ -82,6 +82,8 @@ pub struct ObjState {
     pub chosen: bool,
     /// Passed to a function without model or body that we assumed only to look at it.
     pub lent: bool,
+    /// Its bytes were sent to somebody, and with them the pointers that lie in it.
+    pub sent: bool,
     /// An input that turned out to be what lay in memory already: nobody has just made it.
     pub found: bool,
     /// Dereferenced on every path here (for input objects: what the callee needs alive).
@@ -92,6 +94,8 @@ pub struct ObjState {
     pub owned: bool,
     /// What its address is when the allocation failed: 0 or -1.
     pub failure: i64,
+    /// Of the older blocks of its call there is this one, and variables and members by name are all that holds it.
+    pub single: bool,
     /// The contents were all zero at allocation.
     pub zeroed: bool,
     /// Where it was released; meaningful with `FREED`.
@@ -123,11 +127,13 @@ impl ObjState {
             mixed: false,
             chosen: false,
             lent: false,
+            sent: false,
             found: false,
             used: false,
             passed: false,
             owned: false,
             failure: 0,
+            single: false,
             zeroed: false,
             freed_at: None,
             freed_off: 0,
@@ -165,11 +171,13 @@ impl ObjState {
             mixed: self.mixed || other.mixed,
             chosen: self.chosen || other.chosen,
             lent: self.lent || other.lent,
+            sent: self.sent || other.sent,
             found: self.found && other.found,
             used: self.used && other.used,
             passed: self.passed && other.passed,
             owned: self.owned && other.owned,
             failure: self.failure,
+            single: self.single && other.single,
             zeroed: self.zeroed && other.zeroed,
             freed_at: self.freed_at.or(other.freed_at),
             freed_off: if self.freed_at.is_some() { self.freed_off } else { other.freed_off },

@@ -163,6 +163,18 @@ impl Range {
         a.join(b)
     }
 
+    /// `from` less a value of the range.
+    pub(crate) fn taken_from(&self, from: i64) -> Range {
+        let less = |value: i64| match value {
+            i64::MIN => i64::MAX,
+            i64::MAX => i64::MIN,
+            _ => from.saturating_sub(value),
+        };
+        let mut not: Vec<i64> = self.not.iter().map(|value| from.saturating_sub(*value)).collect();
+        not.sort_unstable();
+        Range { lo: less(self.hi), hi: less(self.lo), not: not.as_slice().into() }
+    }
+
     pub(crate) fn shifted(&self, by: i64) -> Range {
         let shift = |value: i64| if value == i64::MIN || value == i64::MAX { value } else { value.saturating_add(by) };
         Range { lo: shift(self.lo), hi: shift(self.hi), not: self.not.iter().map(|v| v.saturating_add(by)).collect() }

@@ -72,26 +72,41 @@ impl Engine<'_> {
         roots: &[TermId],
         is_asked: impl Fn(ObjId, &ObjState) -> bool,
     ) -> SmallVec<[ObjId; 8]> {
-        let asked = state.objs.iter().filter(|(id, obj)| is_asked(*id, obj));
-        let mut left: SmallVec<[ObjId; 8]> = asked.map(|entry| entry.0).collect();
         // Most are held by name, or lie in one that is: they need not be searched for.
-        let mut open: SmallVec<[ObjId; 8]> = SmallVec::new();
-        let mut strike = |term: TermId, open: &mut SmallVec<[ObjId; 8]>| {
-            for obj in self.terms.mentions(term) {
-                if let Some(at) = left.iter().position(|id| id == obj) {
-                    left.remove(at);
-                    open.push(*obj);
-                }
-            }
-        };
-        roots.iter().for_each(|&term| strike(term, &mut open));
-        while let Some(obj) = open.pop() {
-            state.cells_of(obj).for_each(|entry| strike(entry.1.term, &mut open));
-            state.weak_of(obj).for_each(|term| strike(term, &mut open));
-        }
+        let mut left = self.unnamed(state, roots.iter().copied(), is_asked);
         if !left.is_empty() {
             let reached = self.reachable(state, roots.iter().copied());
             left.retain(|id| !reached.contains(*id));
+        }
+        left
+    }
+
+    /// The objects of a state for which `is_asked` says yes and of which the terms do not speak, nor what lies in those
+    /// of which they do.
+    pub(crate) fn unnamed(
+        &self,
+        state: &State,
+        roots: impl IntoIterator<Item = TermId>,
+        is_asked: impl Fn(ObjId, &ObjState) -> bool,
+    ) -> SmallVec<[ObjId; 8]> {
+        let asked = state.objs.iter().filter(|(id, obj)| is_asked(*id, obj));
+        let mut left: SmallVec<[ObjId; 8]> = asked.map(|entry| entry.0).collect();
+        let mut open: SmallVec<[ObjId; 8]> = SmallVec::new();
+        let mut strike = |term: TermId, open: &mut SmallVec<[ObjId; 8]>| {
+            if self.terms.holds_block(term) {
+                for obj in self.terms.mentions(term) {
+                    if let Some(at) = left.iter().position(|id| id == obj) {
+                        left.remove(at);
+                        open.push(*obj);
+                    }
+                }
+            }
+            !left.is_empty()
+        };
+        let mut some_left = roots.into_iter().all(|term| strike(term, &mut open));
+        while some_left && let Some(obj) = open.pop() {
+            some_left = state.cells_of(obj).all(|entry| strike(entry.1.term, &mut open))
+                && state.weak_of(obj).all(|term| strike(term, &mut open));
         }
         left
     }

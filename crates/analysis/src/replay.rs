@@ -30,6 +30,9 @@ use crate::ways::{self, Ways};
 
 /// Blocks that are run to confirm one incident, for each decision of the shortest way to it.
 const EFFORT: u32 = 32;
+/// States within one block that are run on: a block with many calls, each with several outcomes, would have one for each
+/// combination of them.
+const CROWD: usize = 64;
 /// Ways that are shown to whoever explains it.
 const SHOWN: usize = 4;
 
@@ -39,6 +42,8 @@ pub struct Following {
     /// Events that lie behind it.
     depth: u32,
     places: Vec<u32>,
+    /// Some states were dropped because there were too many.
+    crowded: bool,
 }
 
 /// A state that waits to be run.
@@ -102,7 +107,7 @@ impl Engine<'_> {
         let (mut number, entry) = (0, ways.entry());
         let first = Waiting { block: BlockId(0), state: State::default(), places: entry, turns: 0, left: 0, number };
         let mut open = BinaryHeap::from([first]);
-        self.following = Some(Following { ways, depth: 0, places: Vec::new() });
+        self.following = Some(Following { ways, depth: 0, places: Vec::new(), crowded: false });
         let mut found = Search::Nowhere;
         while let Some(Waiting { block, state, places, turns, .. }) = open.pop() {
             if left == 0 || self.terms.len() > self.limits.terms {
@@ -138,15 +143,27 @@ impl Engine<'_> {
                 open.push(Waiting { block, state, places, turns: turns + u32::from(left > nearest), left, number });
             }
         }
-        self.following = None;
-        found
+        let crowded = self.following.take().is_some_and(|following| following.crowded);
+        if crowded && matches!(found, Search::Nowhere) { Search::GivenUp } else { found }
     }
 
-    /// Where only some ways are followed, drops the states that leave them.
-    pub(crate) fn keep_to_the_way(&self, states: &mut Vec<State>) {
-        if let Some(following) = &self.following {
+    /// Where only some ways are followed, drops the states that leave them, and those farthest from the end where they are
+    /// too many.
+    pub(crate) fn keep_to_the_way(&mut self, states: &mut Vec<State>) {
+        let Some(following) = &mut self.following else { return };
+        if states.len() <= CROWD {
             states.retain(|state| following.reached(state).is_some());
+            return;
         }
+        let mut near: Vec<(u32, State)> = Vec::with_capacity(states.len());
+        for state in states.drain(..) {
+            if let Some((_, left)) = following.reached(&state) {
+                near.push((left, state));
+            }
+        }
+        near.sort_by_key(|entry| entry.0);
+        following.crowded |= near.len() > CROWD;
+        states.extend(near.into_iter().take(CROWD).map(|entry| entry.1));
     }
 }
 

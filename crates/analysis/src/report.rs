@@ -10,11 +10,14 @@ use crate::merge;
 use crate::object::{ObjId, Object};
 use crate::place::Off;
 use crate::state::State;
-use crate::term::{Term, TermId};
+use crate::term::{Term, TermId, ZERO};
 use crate::trace;
+use crate::whole::Constancy;
 
 /// More kinds of arguments than this and it can be any.
 const MAX_CASES: usize = 8;
+/// States whose conditions are put to the solver: the way past a loop may be impossible, and the one through it not.
+const MAX_CONDITIONS: usize = 8;
 
 impl Engine<'_> {
     /// Is the object the same one each time its name comes up?
@@ -49,6 +52,42 @@ impl Engine<'_> {
         known
     }
 
+    /// Does the state hold only if somebody outside of the library has written one of its variables?
+    fn is_foreign(&mut self, state: &State) -> bool {
+        let ranges = state.facts.ranges.iter().any(|(term, range)| {
+            let at_start = self.at_start(*term, 4);
+            at_start.and_then(|term| self.terms.as_int(term)).is_some_and(|value| range.excludes(value))
+        });
+        ranges
+            || state.facts.atoms.iter().any(|&(atom, truth)| {
+                let at_start = self.at_start(atom, 4);
+                at_start.and_then(|term| self.terms.as_int(term)).is_some_and(|value| (value != 0) != truth)
+            })
+    }
+
+    /// A term over nothing but unwritten variables, with what they hold at the start.
+    fn at_start(&mut self, term: TermId, depth: u32) -> Option<TermId> {
+        let depth = depth.checked_sub(1)?;
+        match *self.terms.get(term) {
+            Term::Int(_) => Some(term),
+            Term::Content { obj, off: Off::At(at), .. } => match *self.terms.object(obj) {
+                Object::Global(global) if self.knowledge.constancy(global) == Constancy::Unwritten => {
+                    Some(self.initial(global, at).unwrap_or(ZERO))
+                }
+                _ => None,
+            },
+            Term::Bin(op, a, b) => {
+                let (a, b) = (self.at_start(a, depth)?, self.at_start(b, depth)?);
+                Some(self.terms.bin(op, a, b))
+            }
+            Term::Cmp(op, a, b) => {
+                let (a, b) = (self.at_start(a, depth)?, self.at_start(b, depth)?);
+                Some(self.terms.cmp(op, a, b))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn report(
         &mut self,
         kind: IncidentKind,
@@ -75,6 +114,16 @@ impl Engine<'_> {
         };
         let key = (kind.clone(), subject.clone(), at);
         let arguments = self.arguments(state);
+        let foreign = self.is_foreign(state);
+        // What needs no foreign hand says more: the other ways are forgotten for it.
+        match self.incidents.get(&key).map(|known| known.foreign) {
+            Some(false) if foreign => return,
+            Some(true) if !foreign => {
+                self.incidents.remove(&key);
+                self.traces.remove(&key);
+            }
+            _ => {}
+        }
         self.traces
             .entry(key.clone())
             .and_modify(|known| *known = trace::merge(known, &state.trace))
@@ -85,6 +134,14 @@ impl Engine<'_> {
                 MAX_CASES => known.arguments.clear(),
                 _ if known.arguments.contains(&arguments) => {}
                 _ => known.arguments.push(arguments),
+            }
+            // Of a release or use behind another, a merged state says too much.
+            let is_leak = matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit);
+            if is_leak && known.conditions.len() < MAX_CONDITIONS {
+                let condition = crate::summary::export_condition(&mut self.terms, &state.facts);
+                if !known.conditions.contains(&condition) {
+                    known.conditions.push(condition);
+                }
             }
             return;
         }
@@ -103,8 +160,9 @@ impl Engine<'_> {
             paths: Vec::new(),
             arguments: vec![arguments],
             confirmed: false,
+            foreign,
             lent: known.is_some_and(|known| known.lent),
-            condition: crate::summary::export_condition(&mut self.terms, &state.facts),
+            conditions: vec![crate::summary::export_condition(&mut self.terms, &state.facts)],
         };
         self.incidents.insert(key, incident);
     }

@@ -21,6 +21,7 @@ use caulk_base::{FxHashSet, IdVec};
 use caulk_ir::{FuncId, GlobalId, InitValue, Program, SymbolId, Target, UnitId, ValueKind};
 
 use crate::callgraph::CallGraph;
+use crate::whole::Constancy;
 
 /// A thread without work looks around for some as often as this.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -46,7 +47,7 @@ struct Progress<T> {
 
 impl<'a> Schedule<'a> {
     /// `constant`: globals that keep their initial contents.
-    pub fn of(program: &Program, graph: &'a CallGraph, constant: &IdVec<GlobalId, bool>) -> Self {
+    pub fn of(program: &Program, graph: &'a CallGraph, constant: &IdVec<GlobalId, Constancy>) -> Self {
         let components: Vec<&[FuncId]> = graph.levels.iter().flatten().map(Vec::as_slice).collect();
         let mut component_of: IdVec<FuncId, u32> = IdVec::filled(program.functions.len(), 0);
         for (at, members) in components.iter().enumerate() {
@@ -171,7 +172,7 @@ fn split<'s>(
 /// Looks up whose addresses are taken, here and in tables that never change.
 struct Mentioned<'a> {
     program: &'a Program,
-    constant: &'a IdVec<GlobalId, bool>,
+    constant: &'a IdVec<GlobalId, Constancy>,
     tables: IdVec<GlobalId, Option<Arc<[FuncId]>>>,
 }
 
@@ -207,7 +208,7 @@ impl Mentioned<'_> {
         }
         let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![id]);
         while let Some(id) = open.pop() {
-            if !self.constant[id] || !seen.insert(id) {
+            if self.constant[id] != Constancy::Constant || !seen.insert(id) {
                 continue;
             }
             let unit = self.program.globals[id].0;

@@ -15,6 +15,7 @@ use std::fmt::Write;
 use caulk_base::Id;
 use caulk_ir::{Callee, FuncId, InstId, Op, Target, Ty, ValueId};
 
+use crate::clauses::{Clause, Literal};
 use crate::commons::Stir;
 use crate::incident::Doubt;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -173,21 +174,29 @@ fn heading(knowledge: &Knowledge<'_>, id: FuncId) -> String {
 fn conditions(words: &Words<'_>, outcome: &Outcome) -> Vec<String> {
     let mut all = Vec::new();
     for (id, lo, hi, not) in &outcome.ranges {
-        let text = words.term(*id);
-        match (*lo, *hi) {
-            (lo, hi) if lo == hi => all.push(format!("{text} == {lo}")),
-            (i64::MIN, i64::MAX) => {}
-            (i64::MIN, hi) => all.push(format!("{text} <= {hi}")),
-            (lo, i64::MAX) => all.push(format!("{text} >= {lo}")),
-            (lo, hi) => all.push(format!("{lo} <= {text} <= {hi}")),
-        }
-        all.extend(not.iter().map(|value| format!("{text} != {value}")));
+        all.extend(bounds(&words.term(*id), (*lo, *hi), not));
     }
     for (id, truth) in &outcome.atoms {
         let text = words.term(*id);
         all.push(if *truth { text } else { format!("not ({text})") });
     }
+    let side = |literal: &Literal| {
+        let range = &literal.range;
+        bounds(&words.term(literal.term), (range.lo, range.hi), &range.not).join(" and ")
+    };
+    all.extend(outcome.clauses.iter().map(|Clause(a, b)| format!("{} or {}", side(a), side(b))));
     all
+}
+
+fn bounds(text: &str, range: (i64, i64), not: &[i64]) -> Vec<String> {
+    let within = match range {
+        (lo, hi) if lo == hi => Some(format!("{text} == {lo}")),
+        (i64::MIN, i64::MAX) => None,
+        (i64::MIN, hi) => Some(format!("{text} <= {hi}")),
+        (lo, i64::MAX) => Some(format!("{text} >= {lo}")),
+        (lo, hi) => Some(format!("{lo} <= {text} <= {hi}")),
+    };
+    within.into_iter().chain(not.iter().map(|value| format!("{text} != {value}"))).collect()
 }
 
 fn writes(words: &Words<'_>, outcome: &Outcome) -> Vec<String> {
@@ -229,6 +238,9 @@ fn effects(knowledge: &Knowledge<'_>, words: &Words<'_>, obj: ObjId, known: &Obj
     if known.lent {
         all.push(format!("lends {name} to a function without body or model"));
     }
+    if known.sent {
+        all.push(format!("sends the bytes of {name} to somebody"));
+    }
     if known.retained > 0 {
         all.push(format!("takes {} more references to {name}", known.retained));
     }
@@ -263,9 +275,11 @@ fn doubt(doubt: Doubt) -> &'static str {
         Doubt::MayBeReleased => "it may have been released before",
         Doubt::NotOurs => "it was not allocated here",
         Doubt::StillReferenced => "memory that outlives this function points to it",
+        Doubt::Held => "the place it was read from points to it",
         Doubt::Part => "a part of it was put there by others",
         Doubt::Unsettled => "a recursion that was not followed to its end was given it",
         Doubt::Blurred => "several blocks are treated as one",
+        Doubt::Shifted => "the pointer does not lead to its beginning",
     }
 }
 

@@ -45,6 +45,8 @@ pub struct State {
     pub facts: Facts,
     /// The last write to memory that others see: the version of memory for pure calls.
     pub version: u32,
+    /// The last write to memory that is not this function's own: no local, no block that only it knows.
+    pub outside: u32,
     /// The last store through a pointer that was itself read from memory (`*link->prev = next`): it may
     /// have changed a pointer anywhere in what callers see.
     pub aliased: u32,
@@ -100,6 +102,11 @@ impl State {
         }
     }
 
+    /// Memory was written that others see.
+    pub fn written(&mut self, at: InstId) {
+        (self.version, self.outside) = (at.0 + 1, at.0 + 1);
+    }
+
     /// Someone we cannot see may hold the object, if it is known.
     pub fn give_away(&mut self, id: ObjId) {
         if self.obj(id).is_some_and(|known| !known.is_given_away())
@@ -138,6 +145,18 @@ impl State {
     pub fn weak_of(&self, obj: ObjId) -> impl Iterator<Item = TermId> + '_ {
         let from = self.weak.partition_point(|entry| entry.0 < obj);
         self.weak[from..].iter().take_while(move |entry| entry.0 == obj).map(|entry| entry.1)
+    }
+
+    /// What lies in the object is gone; was there something?
+    pub fn forget_cells(&mut self, obj: ObjId) -> bool {
+        let (cells, weak) = (self.cells_of(obj).next().is_some(), self.weak_of(obj).next().is_some());
+        if cells {
+            self.cells.retain(|((of, _), _)| *of != obj);
+        }
+        if weak {
+            self.weak.retain(|(of, _)| *of != obj);
+        }
+        cells || weak
     }
 
     pub fn add_weak(&mut self, terms: &Terms, obj: ObjId, term: TermId) {
@@ -191,6 +210,9 @@ impl State {
             self.add_weak(terms, obj, term);
             return;
         }
+        if !matches!(off, Off::At(_)) {
+            self.lose_count(terms, term);
+        }
         let from = self.cells.partition_point(|entry| entry.0.0 < obj);
         let mut demoted: Vec<TermId> = Vec::new();
         let mut at = from;
@@ -222,6 +244,17 @@ impl State {
             self.add_weak(terms, obj, old);
         }
         put(&mut self.cells, (obj, off), Cell { term, size });
+    }
+
+    /// The value lies in an element: which one it is, is not known any more.
+    fn lose_count(&mut self, terms: &Terms, term: TermId) {
+        for &block in terms.mentions(term) {
+            if self.obj(block).is_some_and(|known| known.single)
+                && let Some(known) = self.obj_mut(block)
+            {
+                known.single = false;
+            }
+        }
     }
 
     /// The object's contents become unknown as of `inst`. Returns the terms that lay in it.
@@ -296,7 +329,14 @@ impl State {
         }
         if let Some(state) = self.obj(from).copied() {
             self.remove_obj(from);
-            let joined = self.obj(to).map_or(state, |old| old.join(state));
+            let named = |(place, cell): &((ObjId, Off), Cell)| {
+                !renamer.terms.mentions(cell.term).contains(&to)
+                    || matches!(place.1, Off::At(_)) && !is_summary(renamer.terms, place.0)
+            };
+            let within = |(_, term): &(ObjId, TermId)| renamer.terms.mentions(*term).contains(&to);
+            let single = self.cells.iter().all(named) && !self.weak.iter().any(within);
+            let joined =
+                self.obj(to).map_or(ObjState { single, ..state }, |old| ObjState { single: false, ..old.join(state) });
             self.set_obj(to, joined);
         }
         self.forget_inside(renamer.terms, from)
@@ -333,7 +373,15 @@ impl State {
     /// What lay in an old block is not what lies in a new one of its name. Returns the values that were put into memory
     /// reached from there, which has no name any more.
     pub fn forget_inside(&mut self, terms: &Terms, from: ObjId) -> Vec<TermId> {
-        let inside = |obj: ObjId| matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from));
+        if !terms.has_contents(from) {
+            // Nothing was ever read from it: there is nothing behind it.
+            self.epochs.retain(|(obj, _)| *obj != from);
+            self.facts.retain(|id| !terms.mentions(id).contains(&from));
+            return Vec::new();
+        }
+        let inside = |obj: ObjId| {
+            terms.is_nameless(obj) && matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from))
+        };
         self.objs.retain(|(obj, _)| !inside(*obj));
         let mut held: Vec<TermId> = Vec::new();
         let mut stays = |obj: ObjId, term: TermId| {

@@ -41,6 +41,8 @@ const MAX_WRITES: usize = 12;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub terms: Vec<Term>,
+    /// What lies in memory and is only ever read as a number, sorted.
+    pub numbers: Vec<TermId>,
     pub objects: Vec<Object>,
     pub outcomes: Vec<Outcome>,
     /// Some way releases parts of its inputs that have no name: list drains, tree destructors.
@@ -208,20 +210,22 @@ impl Summary {
 
 impl Engine<'_> {
     /// The exits in terms of their own.
-    pub(crate) fn export(&self, states: &[State]) -> (Vec<Term>, Vec<Object>, Vec<Outcome>) {
+    pub(crate) fn export(&self, states: &[State]) -> Exported {
         let mut exporter = Exporter::new(&self.terms);
         let outcomes = states.iter().map(|state| exporter.outcome(state)).collect();
-        (exporter.terms, exporter.objects, outcomes)
+        let Exporter { terms, numbers, objects, .. } = exporter;
+        Exported { terms, numbers, objects, outcomes }
     }
 
     /// What callers are told.
     pub(crate) fn summarise(&mut self) -> Summary {
         let states = self.merged_exits();
-        let (terms, objects, outcomes) = self.export(&states);
+        let Exported { terms, numbers, objects, outcomes } = self.export(&states);
         let mut assumed: Vec<String> = self.assumed.iter().cloned().collect();
         assumed.sort_unstable();
         Summary {
             terms,
+            numbers,
             objects,
             outcomes,
             drained: self.drained,
@@ -260,10 +264,19 @@ impl Engine<'_> {
     }
 }
 
+/// Outcomes, with the terms and objects that they speak of.
+pub(crate) struct Exported {
+    pub terms: Vec<Term>,
+    pub numbers: Vec<TermId>,
+    pub objects: Vec<Object>,
+    pub outcomes: Vec<Outcome>,
+}
+
 /// Copies terms and objects into arenas of their own.
 struct Exporter<'a> {
     from: &'a Terms,
     terms: Vec<Term>,
+    numbers: Vec<TermId>,
     objects: Vec<Object>,
     term_map: FxHashMap<TermId, TermId>,
     object_map: FxHashMap<ObjId, ObjId>,
@@ -274,6 +287,7 @@ impl<'a> Exporter<'a> {
         Self {
             from,
             terms: Vec::new(),
+            numbers: Vec::new(),
             objects: Vec::new(),
             term_map: FxHashMap::default(),
             object_map: FxHashMap::default(),
@@ -320,6 +334,9 @@ impl<'a> Exporter<'a> {
             other @ (Term::Int(_) | Term::Param(_) | Term::Func(_) | Term::Sym { .. }) => other,
         };
         let new = TermId::new(self.terms.len());
+        if matches!(term, Term::Content { .. }) && self.from.is_read_as_number(id) {
+            self.numbers.push(new);
+        }
         self.terms.push(term);
         self.term_map.insert(id, new);
         new

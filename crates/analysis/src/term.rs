@@ -99,13 +99,35 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Terms {
     terms: Vec<Entry>,
+    /// `HOLDS` and its like of each term: lists of a state are looked through for these, and a line of the cache has
+    /// the answers for many terms.
+    marks: Vec<u8>,
     index: Index,
     objects: Vec<Object>,
+    /// `HEAP` and its like of each object.
+    kinds: Vec<u8>,
     /// Does some term speak of what lies in the object?
     contents: Vec<bool>,
     /// Objects that lie behind no term.
     object_index: FxHashMap<Object, ObjId>,
 }
+
+/// Of a term: the address of some block went into it.
+const HOLDS: u8 = 1;
+/// Of a term: a constant.
+const CONSTANT: u8 = 2;
+/// Of a term: a parameter.
+const PARAM: u8 = 4;
+/// Of a term: no formula, no comparison and no address.
+const PLAIN: u8 = 8;
+/// What lies in memory was read as a number, or as a pointer.
+const AS_NUMBER: u8 = 1 << 6;
+const AS_POINTER: u8 = 1 << 7;
+
+/// Of an object: a block.
+const HEAP: u8 = 1;
+/// Of an object: it lies behind a value that means nothing outside the function.
+const NAMELESS: u8 = 2;
 
 thread_local! {
     /// Memory of functions that are done, for the next ones.
@@ -149,8 +171,10 @@ impl Terms {
     pub fn leave(mut self) {
         if self.terms.len() <= LARGEST_SPARE {
             self.terms.clear();
+            self.marks.clear();
             self.index.clear();
             self.objects.clear();
+            self.kinds.clear();
             self.contents.clear();
             self.object_index.clear();
             SPARE.with_borrow_mut(|all| all.push(self));
@@ -182,6 +206,49 @@ impl Terms {
     /// Heap objects whose address went into this value.
     pub fn mentions(&self, id: TermId) -> &[ObjId] {
         &self.entry(id).mentions
+    }
+
+    /// Has `mentions` any?
+    #[inline]
+    pub fn holds_block(&self, id: TermId) -> bool {
+        self.marks[id.index()] & HOLDS != 0
+    }
+
+    #[inline]
+    pub fn is_constant(&self, id: TermId) -> bool {
+        self.marks[id.index()] & CONSTANT != 0
+    }
+
+    #[inline]
+    pub fn is_param(&self, id: TermId) -> bool {
+        self.marks[id.index()] & PARAM != 0
+    }
+
+    /// Does the value say nothing of itself: it is no formula, no comparison and no address?
+    #[inline]
+    pub fn is_plain(&self, id: TermId) -> bool {
+        self.marks[id.index()] & PLAIN != 0
+    }
+
+    /// What lies in memory was read as a number, and never as a pointer.
+    pub fn is_read_as_number(&self, id: TermId) -> bool {
+        self.marks[id.index()] & (AS_NUMBER | AS_POINTER) == AS_NUMBER
+    }
+
+    pub fn note_read(&mut self, id: TermId, as_pointer: bool) {
+        self.marks[id.index()] |= if as_pointer { AS_POINTER } else { AS_NUMBER };
+    }
+
+    /// Was the object allocated in the function or one that it calls?
+    #[inline]
+    pub fn is_block(&self, id: ObjId) -> bool {
+        self.kinds[id.index()] & HEAP != 0
+    }
+
+    /// Does the object lie behind a value that means nothing outside the function?
+    #[inline]
+    pub fn is_nameless(&self, id: ObjId) -> bool {
+        self.kinds[id.index()] & NAMELESS != 0
     }
 
     /// Does the value carry an object that somebody may ask for: a block of ours, or an argument?
@@ -224,6 +291,11 @@ impl Terms {
 
     fn add_object(&mut self, object: Object) -> ObjId {
         let id = ObjId::new(self.objects.len());
+        self.kinds.push(match object {
+            Object::Heap { .. } => HEAP,
+            Object::Deref(base) if self.is_private(base) => NAMELESS,
+            _ => 0,
+        });
         self.objects.push(object);
         self.contents.push(false);
         id
@@ -263,6 +335,13 @@ impl Terms {
         }
         let private = self.private_of(&term);
         let id = TermId::new(self.terms.len());
+        let mark = match term {
+            Term::Int(_) => CONSTANT,
+            Term::Param(_) => PARAM | PLAIN,
+            Term::Content { .. } | Term::Sym { .. } | Term::Pure(_) => PLAIN,
+            _ => 0,
+        };
+        self.marks.push(if mentions.is_empty() { mark } else { mark | HOLDS });
         self.terms.push(Entry { term, mentions, deref: None, depth, private });
         self.index.push(hash);
         id
@@ -272,6 +351,7 @@ impl Terms {
     pub fn forget_since(&mut self, count: usize) {
         while self.terms.len() > count {
             self.terms.pop();
+            self.marks.pop();
             self.index.pop();
         }
     }
@@ -431,6 +511,12 @@ impl Terms {
                 self.intern(Term::Elem { base, index, bytes: old.wrapping_add(bytes) })
             }
             Term::Int(value) => self.int(value.wrapping_add(bytes)),
+            // `strchr(block, ':') + 1` leads into the block, or nowhere.
+            Term::Ite(cond, a, b) if !self.mentions(ptr).is_empty() => {
+                let (a, b) = (self.ptr_add(a, bytes), self.ptr_add(b, bytes));
+                self.ite(cond, a, b)
+            }
+            _ if !self.mentions(ptr).is_empty() => self.intern(Term::Elem { base: ptr, index: ZERO, bytes }),
             _ => {
                 let obj = self.intern_object(Object::Deref(ptr));
                 self.addr(obj, bytes)

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use caulk_base::FxHashSet;
 use caulk_ir::{BlockId, InstId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -129,6 +130,21 @@ pub fn paths(trace: &Trace, limit: usize) -> Vec<Vec<Event>> {
     }
     done.sort_by_key(Vec::len);
     done
+}
+
+/// Is there such an event on any of the ways?
+pub fn any(trace: &Trace, is_wanted: impl Fn(&Event) -> bool) -> bool {
+    let mut seen: FxHashSet<*const Node> = FxHashSet::default();
+    let mut open: Vec<&Rc<Node>> = trace.iter().collect();
+    while let Some(node) = open.pop() {
+        if node.event.as_ref().is_some_and(&is_wanted) {
+            return true;
+        }
+        if seen.insert(Rc::as_ptr(node)) {
+            open.extend(node.prevs.iter().flatten());
+        }
+    }
+    false
 }
 
 impl Drop for Node {

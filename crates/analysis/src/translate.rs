@@ -80,7 +80,8 @@ impl Engine<'_> {
             Term::Content { obj, off, epoch: 0 } => {
                 let base = self.translate_object(before, translation, obj);
                 let off = self.translate_off(before, translation, off);
-                self.read(before, base, off)
+                let as_number = translation.summary.numbers.binary_search(&id).is_ok();
+                self.read(before, base, off, as_number)
             }
             Term::Addr { obj, off } => {
                 let base = self.translate_object(before, translation, obj);
@@ -125,7 +126,9 @@ impl Engine<'_> {
     }
 
     /// What lies at an offset from a pointer in the state before the call.
-    fn read(&mut self, before: &State, base: TermId, off: Off) -> TermId {
+    /// A pointer that was put somewhere unknown has changed no number: what the function has found out about the number
+    /// still holds of what the callee reads.
+    fn read(&mut self, before: &State, base: TermId, off: Off, as_number: bool) -> TermId {
         let Some((obj, at)) = self.terms.pointee(base) else { return ZERO };
         let off = at.plus(off);
         if let Ok(at) = before.cells.binary_search_by_key(&(obj, off), |entry| entry.0) {
@@ -138,11 +141,22 @@ impl Engine<'_> {
         }
         let stirred = if before.stirred != 0 && is_common(&self.terms, obj) { before.stirred } else { 0 };
         let aliased = if before.aliased != 0 && self.is_out_of_reach(obj) { 0 } else { before.aliased };
-        let epoch = before.epoch(obj).max(aliased).max(stirred);
-        match before.load(&mut self.terms, obj, off, 8) {
+        let as_it_was = before.epoch(obj).max(stirred);
+        let mut epoch = as_it_was.max(aliased);
+        if as_number && epoch != as_it_was {
+            let number = self.terms.content(obj, off, as_it_was);
+            if before.facts.ranges.binary_search_by_key(&number, |known| known.0).is_ok() {
+                epoch = as_it_was;
+            }
+        }
+        let term = match before.load(&mut self.terms, obj, off, 8) {
             term if epoch == 0 || term == ZERO => term,
             _ => self.terms.content(obj, off, epoch),
+        };
+        if matches!(self.terms.get(term), Term::Content { .. }) {
+            self.terms.note_read(term, !as_number);
         }
+        term
     }
 }
 

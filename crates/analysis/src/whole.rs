@@ -31,7 +31,7 @@ pub struct Common {
     /// Functions that never come back, as far as control flow tells.
     pub never: Arc<IdVec<FuncId, bool>>,
     /// Globals that nothing in the program writes or gives away.
-    constant: Arc<IdVec<GlobalId, bool>>,
+    constant: Arc<IdVec<GlobalId, Constancy>>,
     /// Variables for functions to which nobody has a pointer.
     hooks: Arc<IdVec<GlobalId, bool>>,
     /// Functions that may keep one of their variable arguments.
@@ -97,6 +97,10 @@ impl<'a> Knowledge<'a> {
 
     /// Does the global keep its initial contents?
     pub fn is_constant(&self, id: GlobalId) -> bool {
+        self.constant[id] == Constancy::Constant
+    }
+
+    pub fn constancy(&self, id: GlobalId) -> Constancy {
         self.constant[id]
     }
 
@@ -154,15 +158,27 @@ impl<'a> Knowledge<'a> {
     }
 }
 
+/// Does a global keep its initial contents?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constancy {
+    /// Nothing can write it.
+    Constant,
+    /// Nothing in this library writes it; its users could.
+    Unwritten,
+    Variable,
+}
+
 /// Globals that are only ever read in place: their initialiser says all about them. And variables for functions that are
 /// only ever read and written in place.
-fn constants(program: &Program) -> (IdVec<GlobalId, bool>, IdVec<GlobalId, bool>) {
-    let mut constant = IdVec::filled(program.globals.len(), true);
+fn constants(program: &Program) -> (IdVec<GlobalId, Constancy>, IdVec<GlobalId, bool>) {
+    let mut constant = IdVec::filled(program.globals.len(), Constancy::Constant);
     let mut hooks: IdVec<GlobalId, bool> = program.globals.ids().map(|id| holds_function(program, id)).collect();
     let mut name = |unit: UnitId, symbol: SymbolId, in_place: bool| {
         if let Target::Globals(all) = program.target(unit, symbol) {
             for &global in all {
-                constant[global] = program.global(global).is_const;
+                if !program.global(global).is_const {
+                    constant[global] = Constancy::Variable;
+                }
                 hooks[global] &= in_place;
             }
         }
@@ -195,9 +211,12 @@ fn constants(program: &Program) -> (IdVec<GlobalId, bool>, IdVec<GlobalId, bool>
     for (id, &(unit, local)) in program.globals.iter_ids() {
         let unit = &program.units[unit];
         match unit.symbols[unit.globals[local].symbol].linkage {
-            Linkage::Common => constant[id] = false,
+            Linkage::Common => constant[id] = Constancy::Variable,
             Linkage::Internal => {}
-            _ => constant[id] &= !is_library || program.global(id).is_const,
+            _ if is_library && !program.global(id).is_const && constant[id] == Constancy::Constant => {
+                constant[id] = Constancy::Unwritten;
+            }
+            _ => {}
         }
     }
     (constant, hooks)

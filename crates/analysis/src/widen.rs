@@ -9,7 +9,7 @@
 use caulk_base::{FxHashSet, Id};
 use caulk_ir::{BinOp, BlockId, CmpOp, Function, InstId, Op, ValueId, ValueKind};
 
-use crate::arithmetic::fold_cmp;
+use crate::arithmetic::{fold_cmp, swapped};
 use crate::engine::Engine;
 use crate::facts::Range;
 use crate::merge::{BLOCK_SITE, block_site, input_object};
@@ -126,12 +126,15 @@ impl Engine<'_> {
             self.kept_elsewhere(state, term);
         }
         let mut floors = std::mem::take(&mut self.floors);
+        let compared = self.compared(state, head);
+        let mut carried: Vec<(TermId, bool)> = Vec::new();
         for at in 0..state.env.len() {
             let (value, term) = state.env[at];
             let own = self.terms.sym(site, value.0);
             let renewed = self.renewed(head, term, own);
             if renewed == own {
                 floors.extend(self.floor(state, term, own));
+                self.say_of(&compared, term, own, &mut carried);
             }
             if renewed != term {
                 state.env[at].1 = renewed;
@@ -161,6 +164,7 @@ impl Engine<'_> {
             };
             if renewed == own {
                 floors.extend(self.floor(state, cell.term, own));
+                self.say_of(&compared, cell.term, own, &mut carried);
             }
             if renewed != cell.term {
                 state.cells[at].1.term = renewed;
@@ -173,6 +177,38 @@ impl Engine<'_> {
         state.facts.retain(|id| !engine.is_stale(head, id));
         for (own, range) in floors {
             state.facts.narrow(own, &range);
+        }
+        for (atom, truth) in carried {
+            state.facts.assume(&mut self.terms, atom, truth);
+        }
+    }
+
+    /// Comparisons of a value that came up within the loop with one that did not: they hold of the same value in the
+    /// next round, whatever it is called there. `if (i == n) { skip(); continue; }` ends a loop `while (i < n)`.
+    fn compared(&self, state: &State, head: BlockId) -> Vec<(CmpOp, TermId, TermId, bool)> {
+        let mut found = Vec::new();
+        for &(atom, truth) in &state.facts.atoms {
+            let Term::Cmp(op, a, b) = *self.terms.get(atom) else { continue };
+            match (op, self.is_stale(head, a), self.is_stale(head, b)) {
+                (CmpOp::Float, ..) => {}
+                (_, true, false) => found.push((op, a, b, truth)),
+                (_, false, true) => found.push((swapped(op), b, a, truth)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// What is known of `term` is true of `own` from here on.
+    fn say_of(
+        &mut self,
+        compared: &[(CmpOp, TermId, TermId, bool)],
+        term: TermId,
+        own: TermId,
+        carried: &mut Vec<(TermId, bool)>,
+    ) {
+        for &(op, _, with, truth) in compared.iter().filter(|entry| entry.1 == term) {
+            carried.push((self.terms.cmp(op, own, with), truth));
         }
     }
 

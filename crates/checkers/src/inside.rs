@@ -76,6 +76,7 @@ impl<'a> Inside<'a> {
                 Event::Store { inst, .. } => push(StepKind::Store, inst, "stored here".to_owned(), None),
             }
         }
+        inner.dedup_by(|a, b| a.place == b.place && a.text == b.text);
         if inner.len() > MAX_STEPS {
             inner.drain(MAX_STEPS / 2..inner.len() - MAX_STEPS / 2);
         }

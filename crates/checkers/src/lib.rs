@@ -78,7 +78,8 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
         .collect();
     let callers = latent::Callers::of(analysis.knowledge.program, &considered);
     let reported = |incident: &&Arc<Incident>| {
-        !callers.rule_out(incident)
+        !incident.foreign
+            && !callers.rule_out(incident)
             && !latent::needs_unexpected_null(analysis, incident)
             && !choice::asks_again(analysis.knowledge.program, incident)
             && !choice::is_copied_on_demand(analysis.knowledge.program, incident)

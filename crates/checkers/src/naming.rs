@@ -1,6 +1,7 @@
 //! What people call things: variables, access paths, callees, places.
 
-use caulk_analysis::{Knowledge, Subject};
+use caulk_analysis::{Knowledge, ObjId, Object, Off, Subject, Term, TermId};
+use caulk_base::Id;
 use caulk_findings::Place;
 use caulk_ir::{
     Callee, FuncId, Function, InstId, Op, Target, Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind, VarId,
@@ -21,6 +22,18 @@ enum Given {
     Pointer,
     Number,
     Struct,
+}
+
+/// A type, and the unit that knows it.
+type Typed<'a> = (&'a Unit, TypeId);
+
+/// A pointer expression: its text, the type of what it points to, and how far behind the text it points.
+struct Base<'a> {
+    text: String,
+    ty: Option<Typed<'a>>,
+    /// The text is the variable itself and no pointer to it.
+    direct: bool,
+    bytes: i64,
 }
 
 impl<'a> Names<'a> {
@@ -78,7 +91,7 @@ impl<'a> Names<'a> {
     /// How people call the object an incident is about, quoted where it is code.
     pub fn subject(&self, subject: &Subject, family: FamilyId) -> String {
         match subject {
-            Subject::Allocated { site, .. } => match self.holder(*site, family) {
+            Subject::Allocated { site, sub } => match self.holder(*site, *sub, family) {
                 Some(name) => format!("`{name}`"),
                 None => match self.callee(*site) {
                     Some(callee) => format!("the result of `{callee}`"),
@@ -89,8 +102,11 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `*arg0[8]` with the parameter's name.
+    /// `*arg0[8]` as it is written: `list->head`.
     fn input(&self, path: &str) -> String {
+        if let Some(text) = path.strip_prefix('*').and_then(|path| self.access(path)) {
+            return format!("`{text}`");
+        }
         let mut text = path.to_string();
         for var in self.function.vars.iter() {
             if let Some(index) = var.param {
@@ -103,8 +119,87 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// `arg0[8][0]` in the words of the source, as far as the types are known.
+    fn access(&self, path: &str) -> Option<String> {
+        let (base, rest) = path.split_once('[')?;
+        let parameter = base.strip_prefix("arg").and_then(|index| index.parse().ok());
+        let var = parameter.and_then(|index: u32| self.function.vars.iter().find(|var| var.param == Some(index)));
+        let (mut text, mut ty, mut direct) = match var {
+            Some(var) => (var.name.clone(), Some((self.unit, self.unit.pointee(var.ty?)?)), false),
+            None => {
+                let symbol = self.unit.symbols.iter().position(|symbol| symbol.name == base)?;
+                let global = self.global(caulk_ir::SymbolId(symbol as u32));
+                (self.plain(base).to_string(), global, true)
+            }
+        };
+        for offset in rest.strip_suffix(']')?.split("][") {
+            let (unit, of) = ty?;
+            let field = unit.field_at(of, offset.parse().ok()?);
+            let inner = match field {
+                Some((field, inner)) => {
+                    text = format!("{text}{}{field}", if direct { "." } else { "->" });
+                    inner
+                }
+                None if offset != "0" => return None,
+                None => {
+                    text = format!("{}{text}", if direct { "" } else { "*" });
+                    Some(of)
+                }
+            };
+            (ty, direct) = (inner.and_then(|inner| Some((unit, unit.pointee(inner)?))), false);
+        }
+        Some(text)
+    }
+
+    /// A variable of a function has the function's name before its own.
+    fn plain<'t>(&self, name: &'t str) -> &'t str {
+        name.strip_prefix(self.function.name.as_str()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name)
+    }
+
+    /// The type of a global variable, and the unit that knows it.
+    fn global(&self, symbol: caulk_ir::SymbolId) -> Option<Typed<'a>> {
+        let program = self.knowledge.program;
+        let Target::Globals(all) = program.target(self.unit_id, symbol) else { return None };
+        let &global = all.first()?;
+        let (unit, _) = program.globals[global];
+        Some((&program.units[unit], program.global(global).ty?))
+    }
+
     /// The variable or field that takes what a call makes: its result, or something that it fills through a pointer.
-    pub fn holder(&self, site: InstId, family: FamilyId) -> Option<String> {
+    pub fn holder(&self, site: InstId, sub: u32, family: FamilyId) -> Option<String> {
+        self.filled(site, sub).or_else(|| self.taken(site, family))
+    }
+
+    /// What a function of the program puts block `sub` into through one of its arguments, where it returns something else.
+    fn filled(&self, site: InstId, sub: u32) -> Option<String> {
+        let Op::Call(call) = &self.function.insts[site].op else { return None };
+        let Callee::Symbol(symbol) = call.callee else { return None };
+        let Target::Functions(all) = self.knowledge.program.target(self.unit_id, symbol) else { return None };
+        let summary = self.knowledge.summary(*all.first()?)?;
+        let is_made = |term: TermId| matches!(summary.terms.get(term.index()), Some(Term::Addr { obj: ObjId(obj), off: 0 }) if *obj == sub);
+        if summary.outcomes.iter().filter_map(|outcome| outcome.result).any(is_made) {
+            return None;
+        }
+        let mut writes =
+            summary.outcomes.iter().flat_map(|outcome| &outcome.writes).filter(|write| is_made(write.term));
+        let (param, bytes) = writes.find_map(|write| match (summary.objects.get(write.obj.index())?, write.off) {
+            (Object::Deref(base), Off::At(bytes)) => match summary.terms.get(base.index())? {
+                Term::Param(param) => Some((*param, bytes)),
+                _ => None,
+            },
+            _ => None,
+        })?;
+        let Base { text, ty, direct, bytes: at } = self.base(*call.args.get(param as usize)?, 4);
+        let bytes = bytes + at;
+        match ty.and_then(|(unit, ty)| unit.field_at(ty, bytes)) {
+            Some((field, _)) => Some(format!("{text}{}{field}", if direct { "." } else { "->" })),
+            None if bytes == 0 && text != "…" => Some(if direct { text } else { format!("*{text}") }),
+            None => None,
+        }
+    }
+
+    /// The same, as the call itself tells.
+    pub fn taken(&self, site: InstId, family: FamilyId) -> Option<String> {
         let wanted = if self.knowledge.models.families[family].is_integer { Ty::Int(32) } else { Ty::Ptr };
         let result = self.function.insts[site].result;
         let fits = result.filter(|&result| self.function.values[result].ty == wanted);
@@ -130,6 +225,10 @@ impl<'a> Names<'a> {
                 ValueKind::Inst(inst) => match self.function.insts[inst].op {
                     Op::Alloca { var: Some(var), .. } => Some((self.kind_of(var), self.var(var))),
                     Op::Offset { member: Some(_), .. } => Some((Given::Pointer, self.lvalue(arg, 4))),
+                    // `int ends[2]; pipe(ends);`
+                    Op::Offset { base, bytes: 0, ref indices, .. } if indices.is_empty() => {
+                        self.alloca(base).map(|var| (self.kind_of(var), self.var(var)))
+                    }
                     _ => None,
                 },
                 // An out-parameter that is handed on.
@@ -182,63 +281,80 @@ impl<'a> Names<'a> {
         self.function.vars[var].name.clone()
     }
 
-    /// What the programmer wrote for the cell behind a pointer.
-    pub fn lvalue(&self, ptr: ValueId, depth: u32) -> String {
-        if depth == 0 {
-            return "…".into();
-        }
-        match self.function.values[ptr].kind {
-            ValueKind::Inst(inst) => match &self.function.insts[inst].op {
-                Op::Alloca { var: Some(var), .. } => self.var(*var),
-                Op::Offset { base, bytes, indices, .. } => {
-                    let (text, ty, direct) = self.base(*base, depth - 1);
-                    let field = ty.and_then(|ty| self.unit.field_at(ty, *bytes));
-                    match field {
-                        Some((field, _)) => format!("{text}{}{field}", if direct { "." } else { "->" }),
-                        None if !indices.is_empty() => format!("{text}[…]"),
-                        None => format!("*{text}"),
-                    }
-                }
-                _ => {
-                    let (text, ty, direct) = self.base(ptr, depth - 1);
-                    match ty.and_then(|ty| self.unit.field_at(ty, 0)) {
-                        Some((field, _)) => format!("{text}{}{field}", if direct { "." } else { "->" }),
-                        None => format!("*{text}"),
-                    }
-                }
-            },
-            ValueKind::Param(_) => {
-                let (text, ty, _) = self.base(ptr, depth - 1);
-                match ty.and_then(|ty| self.unit.field_at(ty, 0)) {
-                    Some((field, _)) => format!("{text}->{field}"),
-                    None => format!("*{text}"),
-                }
-            }
-            ValueKind::Address(symbol, _) => self.unit.symbols[symbol].name.clone(),
-            _ => "…".into(),
+    fn alloca(&self, value: ValueId) -> Option<VarId> {
+        let ValueKind::Inst(inst) = self.function.values[value].kind else { return None };
+        match self.function.insts[inst].op {
+            Op::Alloca { var, .. } => var,
+            _ => None,
         }
     }
 
-    /// The text of a pointer expression, the struct it points to, and whether it is the struct itself.
-    fn base(&self, value: ValueId, depth: u32) -> (String, Option<TypeId>, bool) {
-        if let ValueKind::Inst(inst) = self.function.values[value].kind
-            && let Op::Alloca { var: Some(var), .. } = self.function.insts[inst].op
-        {
-            return (self.var(var), self.function.vars[var].ty, true);
+    /// What the programmer wrote for the cell behind a pointer.
+    pub fn lvalue(&self, ptr: ValueId, depth: u32) -> String {
+        self.cell(ptr, depth).0
+    }
+
+    /// The same, and the type of the cell.
+    fn cell(&self, ptr: ValueId, depth: u32) -> (String, Option<Typed<'a>>) {
+        if depth == 0 {
+            return ("…".into(), None);
+        }
+        if let Some(var) = self.alloca(ptr) {
+            return (self.var(var), self.function.vars[var].ty.map(|ty| (self.unit, ty)));
+        }
+        let (base, bytes, index) = match self.function.values[ptr].kind {
+            ValueKind::Inst(inst) => match &self.function.insts[inst].op {
+                Op::Offset { base, bytes, indices, .. } => (*base, *bytes, !indices.is_empty()),
+                _ => (ptr, 0, false),
+            },
+            ValueKind::Param(_) | ValueKind::Address(..) => (ptr, 0, false),
+            _ => return ("…".into(), None),
+        };
+        let Base { text, ty, direct, bytes: at } = self.base(base, depth - 1);
+        let bytes = bytes + at;
+        let is_record =
+            |(unit, ty): &Typed<'a>| matches!(unit.kind(*ty), Some(TypeKind::Struct(_) | TypeKind::Union(_)));
+        // The elements of an array that is a variable have the type that its elements have.
+        let (of, text, direct) = match ty {
+            Some(ty) if index && direct && !is_record(&ty) => {
+                (ty.0.pointee(ty.1).map(|inner| (ty.0, inner)), format!("{text}[…]"), true)
+            }
+            Some(ty) if index && !direct && is_record(&ty) && bytes > 0 => (Some(ty), format!("{text}[…]"), true),
+            ty => (ty, text, direct),
+        };
+        let element = text.ends_with("[…]");
+        match of.and_then(|(unit, ty)| Some((unit, unit.field_at(ty, bytes)?))) {
+            Some((unit, (field, ty))) => {
+                (format!("{text}{}{field}", if direct { "." } else { "->" }), ty.map(|ty| (unit, ty)))
+            }
+            None if element || (direct && !index) => (text, of),
+            None if index => (format!("{text}[…]"), of.filter(|_| !direct)),
+            None => (format!("*{text}"), of.filter(|_| bytes == 0)),
+        }
+    }
+
+    /// A pointer expression.
+    fn base(&self, value: ValueId, depth: u32) -> Base<'a> {
+        let typed = |ty: Option<TypeId>| ty.map(|ty| (self.unit, ty));
+        if let Some(var) = self.alloca(value) {
+            return Base { text: self.var(var), ty: typed(self.function.vars[var].ty), direct: true, bytes: 0 };
         }
         if let Some(var) = self.bound(value) {
             let ty = self.function.vars[var].ty.and_then(|ty| self.unit.pointee(ty));
-            return (self.var(var), ty, false);
+            return Base { text: self.var(var), ty: typed(ty), direct: false, bytes: 0 };
         }
-        if let ValueKind::Address(symbol, _) = self.function.values[value].kind {
-            return (self.unit.symbols[symbol].name.clone(), None, true);
+        if let ValueKind::Address(symbol, bytes) = self.function.values[value].kind {
+            let text = self.plain(&self.unit.symbols[symbol].name).to_string();
+            return Base { text, ty: self.global(symbol), direct: true, bytes };
         }
         if let ValueKind::Inst(inst) = self.function.values[value].kind
             && let Op::Load { ptr } = self.function.insts[inst].op
         {
-            return (self.lvalue(ptr, depth), None, false);
+            let (text, ty) = self.cell(ptr, depth);
+            let ty = ty.and_then(|(unit, ty)| Some((unit, unit.pointee(ty)?)));
+            return Base { text, ty, direct: false, bytes: 0 };
         }
-        ("…".into(), None, false)
+        Base { text: "…".into(), ty: None, direct: false, bytes: 0 }
     }
 
     fn bound(&self, value: ValueId) -> Option<VarId> {
@@ -261,12 +377,12 @@ impl<'a> Names<'a> {
             },
             _ => return Vec::new(),
         };
-        let Some(ty) = self.base(base, 4).1 else { return Vec::new() };
-        let union = |ty: TypeId| match self.unit.kind(ty) {
+        let Some((unit, ty)) = self.base(base, 4).ty else { return Vec::new() };
+        let union = |ty: TypeId| match unit.kind(ty) {
             Some(TypeKind::Union(fields)) => Some(fields),
             _ => None,
         };
-        let fields = self.unit.members_at(ty, bytes).into_iter().find_map(|field| union(field.ty?));
+        let fields = unit.members_at(ty, bytes).into_iter().find_map(|field| union(field.ty?));
         fields.into_iter().flatten().map(|field| field.name.as_str()).collect()
     }
 
@@ -280,9 +396,36 @@ impl<'a> Names<'a> {
         Some(String::from_utf8_lossy(word).into_owned())
     }
 
+    /// Is the condition decided by numbers that are written down, or that the compiler has worked out?
+    pub fn is_constant(&self, value: ValueId) -> bool {
+        let number = |value: ValueId| matches!(self.function.values[value].kind, ValueKind::Int(_));
+        let ValueKind::Inst(inst) = self.function.values[value].kind else { return number(value) };
+        matches!(self.function.insts[inst].op, Op::Cmp { a, b, .. } if number(a) && number(b))
+    }
+
     /// A condition as text, as far as names are known.
     pub fn condition(&self, value: ValueId) -> String {
         self.expression(value, 4)
+    }
+
+    /// A number that is compared with a character, as it is written.
+    fn character(&self, number: ValueId, with: ValueId) -> Option<String> {
+        let ValueKind::Int(code) = self.function.values[number].kind else { return None };
+        let mut with = with;
+        while let ValueKind::Inst(inst) = self.function.values[with].kind
+            && let Op::Cast { a, .. } = self.function.insts[inst].op
+        {
+            with = a;
+        }
+        let code = u8::try_from(code).ok().filter(|_| self.function.values[with].ty == Ty::Int(8))?;
+        match code {
+            b'\n' => Some("'\\n'".into()),
+            b'\t' => Some("'\\t'".into()),
+            b'\r' => Some("'\\r'".into()),
+            b'\'' | b'\\' => Some(format!("'\\{}'", char::from(code))),
+            b' '..=b'~' => Some(format!("'{}'", char::from(code))),
+            _ => None,
+        }
     }
 
     fn expression(&self, value: ValueId, depth: u32) -> String {
@@ -304,7 +447,12 @@ impl<'a> Names<'a> {
                 .map_or_else(|| format!("argument {}", index + 1), |var| var.name.clone()),
             ValueKind::Inst(inst) => match &self.function.insts[inst].op {
                 Op::Cmp { op, a, b } => {
-                    format!("{} {} {}", self.expression(*a, depth - 1), op.sign(), self.expression(*b, depth - 1))
+                    let (left, right) = match (self.character(*a, *b), self.character(*b, *a)) {
+                        (Some(left), _) => (left, self.expression(*b, depth - 1)),
+                        (None, Some(right)) => (self.expression(*a, depth - 1), right),
+                        (None, None) => (self.expression(*a, depth - 1), self.expression(*b, depth - 1)),
+                    };
+                    format!("{left} {} {right}", op.sign())
                 }
                 Op::Load { ptr } => self.lvalue(*ptr, depth - 1),
                 Op::Cast { a, .. } => self.expression(*a, depth - 1),

@@ -47,7 +47,7 @@ pub fn verify(incidents: &[&Arc<Incident>], memo: &mut Memo) -> Verified {
                 return known.clone();
             }
             let mut solver = Solver::new(Budget::default());
-            let verdicts = group.iter().map(|incident| verdict(&mut solver, &incident.condition)).collect();
+            let verdicts = group.iter().map(|incident| any_of(&mut solver, &incident.conditions)).collect();
             (verdicts, solver.statistics())
         })
         .collect();
@@ -61,6 +61,18 @@ pub fn verify(incidents: &[&Arc<Incident>], memo: &mut Memo) -> Verified {
         verified.statistics += statistics;
     }
     verified
+}
+
+/// One of the states in which it was seen is enough.
+fn any_of(solver: &mut Solver, conditions: &[Condition]) -> Verdict {
+    let mut last = Verdict::Feasible;
+    for condition in conditions {
+        last = verdict(solver, condition);
+        if last != Verdict::Infeasible {
+            break;
+        }
+    }
+    last
 }
 
 fn verdict(solver: &mut Solver, condition: &Condition) -> Verdict {

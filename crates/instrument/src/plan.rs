@@ -216,6 +216,7 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
             | Effect::Clears { .. }
             | Effect::Writes { .. }
             | Effect::Zeroes { .. }
+            | Effect::Sends { .. }
             | Effect::WritesRest { .. } => {}
         }
     }

@@ -44,6 +44,9 @@ impl Models {
         if returns.nonnegative {
             parts.push("never negative".to_owned());
         }
+        if returns.error_number {
+            parts.push("leads to the number of the last error".to_owned());
+        }
         if returns.nonnull {
             parts.push("never null".to_owned());
         }
@@ -108,6 +111,8 @@ impl Models {
             Effect::Zeroes { arg, size } => {
                 format!("fills what argument {arg} points to with zeros, argument {size} of them")
             }
+            Effect::Sends { arg, depth: 0, .. } => format!("sends what argument {arg} points to, pointers as well"),
+            Effect::Sends { arg, .. } => format!("sends what lies behind the pointers in argument {arg}"),
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),
             Effect::Calls { function, data } => format!("calls argument {function}{}", with(*data)),
             Effect::Registers { function, data } => format!("keeps argument {function} to call later{}", with(*data)),

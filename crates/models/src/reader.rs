@@ -33,11 +33,12 @@
 //! | `copies` | N `into` N: bytes and the pointers among them |
 //! | `writes` | N, or `N..` for all from there: unknown data comes in; N`, not 0`: a number |
 //! | `zeroes` | N `for` N: this many bytes become 0 |
+//! | `sends` | N [`for` N]: bytes go to somebody, and with them pointers; `*N`: those that the pointers there lead to |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `needs` | N: this argument must not be null, or the program crashes |
 //! | `protection` | N: this argument has the bit `PROT_WRITE` or not; who writes without it crashes |
 //! | `sure` | N: where this argument is a string literal, it does not fail |
-//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
+//! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `errno` (the last error's number lies there), `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
 //! | `fails` | `null`, `negative`, `nonpositive`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `like` | the name of another function; stands alone |
@@ -71,6 +72,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "copies",
     "writes",
     "zeroes",
+    "sends",
     "calls",
     "registers",
     "needs",
@@ -82,7 +84,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "like",
 ];
 const FAILS: &[&str] = &["null", "negative", "nonpositive", "nonzero"];
-const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "zero", "never", "twice", "number", "into"];
+const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "errno", "zero", "never", "twice", "number", "into"];
 
 /// Adds the `families` and `functions` of one section to the models.
 pub(crate) fn read(models: &mut Models, document: &Document<'_>, section: &Section<'_>) -> Result<(), ConfigErrors> {
@@ -372,6 +374,14 @@ impl Reader<'_> {
                 words.expect("for", &["for"])?;
                 Effect::Zeroes { arg, size: words.argument()? }
             }
+            "sends" => {
+                let rest = phrase.trim_start_matches([' ', '*']);
+                let depth = phrase.trim_start().len() - rest.len();
+                *words = Words::new(rest);
+                let arg = words.argument()?;
+                let size = if words.accept("for") { Some(words.argument()?) } else { None };
+                Effect::Sends { arg, size, depth: depth.min(4) as u8 }
+            }
             "calls" | "registers" => {
                 let function = words.argument()?;
                 let data = if words.accept("with") { Some(words.argument()?) } else { None };
@@ -507,6 +517,8 @@ fn returns(returns: &mut ReturnModel, words: &mut Words<'_>) -> Result<(), Wrong
         returns.zero = true;
     } else if words.accept("nonnegative") {
         returns.nonnegative = true;
+    } else if words.accept("errno") {
+        returns.error_number = true;
     } else if words.accept("never") {
         match words.accept("if") {
             true => returns.never_if_nonzero = Some(words.argument()?),

@@ -97,7 +97,10 @@ pub enum Effect {
     Writes { arg: u32, nonzero: bool },
     /// As many bytes as the argument `size` says become 0 (`explicit_bzero`).
     Zeroes { arg: u32, size: u32 },
-    /// The same for every argument from this one on (`sscanf`).
+    /// The bytes that `arg` points to, as many as the argument `size` says, go to somebody who may find pointers among
+    /// them (`write`). `depth`: they lie behind so many pointers (`writev`: 1).
+    Sends { arg: u32, size: Option<u32>, depth: u8 },
+    /// As `Writes`, for every argument from this one on (`sscanf`).
     WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.
     Calls { function: u32, data: Option<u32> },
@@ -130,6 +133,8 @@ pub struct ReturnModel {
     pub zero: bool,
     /// Never returns a negative number (`snprintf`).
     pub nonnegative: bool,
+    /// Returns a pointer to the number of the last error (`__errno_location`), which is never negative.
+    pub error_number: bool,
     /// The result depends on the arguments and the memory they reach alone, and is the same each time.
     pub pure: bool,
     /// Does not come back (`exit`, `abort`, `longjmp`).

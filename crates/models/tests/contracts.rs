@@ -100,7 +100,7 @@ fn other_resources() {
 
 #[test]
 fn keeping_and_leaving() {
-    contract("putenv: takes argument 0; not 0 on failure");
+    contract("putenv: on success takes argument 0; not 0 on failure");
     contract(
         "pthread_create: keeps argument 2 to call later with argument 3; writes through argument 0; not 0 on failure",
     );
@@ -111,7 +111,9 @@ fn keeping_and_leaving() {
     contract("exit: never returns");
     contract("error: never returns if argument 0 is not 0");
     contract("_setjmp: writes through argument 0; may return twice");
-    contract("__errno_location: the result belongs to the library; never null; same result for the same arguments");
+    contract(
+        "__errno_location: the result belongs to the library; leads to the number of the last error; never null; same result for the same arguments",
+    );
 }
 
 #[test]

@@ -9,20 +9,24 @@
 //! free(p);                          // new
 //! ```
 //!
-//! So the proof is made twice, the second time of a file in which every `assert(…)` is a `sizeof(…)`: as long, and never
-//! evaluated. Places in the file stay what they are.
+//! So the proof is made twice, the second time of a program in which every `assert(…)` is a `sizeof(…)`: as long, and never
+//! evaluated. Places in the files stay what they are. That is done in the files of the changed function, and of those that
+//! are given the block and assert something.
 //!
 //! # Invariants
 //! - Only what releases one block more is proved like this; a release that is moved or deleted is refused.
 //! # Known imprecision
-//! - Assertions of other files stay.
+//! - Assertions of other functions stay.
 
 use caulk_source::{FileText, FunctionSource, Span};
 
 const ASSERT: &[u8] = b"assert";
 const UNEVALUATED: &[u8] = b"sizeof";
 
-pub const MAY_BE_LEFT_OUT: &str = "an assertion may be left out where it is compiled without them";
+/// Why there is no patch.
+pub fn may_be_left_out(function: &str) -> String {
+    format!("it rests on an assertion in `{function}`, and may be compiled without it")
+}
 
 pub fn has_any(function: &FunctionSource) -> bool {
     function.macros.iter().any(|used| used.name.as_bytes() == ASSERT)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use caulk_analysis::WEIGH;
 use caulk_source::{EditSet, FileText, FunctionSource};
 
 /// Two strategies that do the same thing at different places.
@@ -45,6 +46,8 @@ pub struct Candidate {
     pub probe: Option<(String, EditSet)>,
     /// The release that it adds, or the pointer that it sets.
     pub call: Option<String>,
+    /// Releases of the program that do nothing else only where these members of what they are given are null.
+    pub quiet_if_null: Vec<(String, Vec<String>)>,
 }
 
 impl Candidate {
@@ -58,6 +61,7 @@ impl Candidate {
             expect: Expect { releases: true, ..Expect::default() },
             probe: None,
             call: None,
+            quiet_if_null: Vec::new(),
         }
     }
 
@@ -147,6 +151,29 @@ pub fn null_probe(edits: &EditSet, needs: &dyn Fn(&str) -> bool) -> Option<(Stri
         (!tests.is_empty()).then_some(leak)
     });
     found.then(|| (name, without_clearing(&probed)))
+}
+
+/// For a candidate whose new releases do more than release unless some members are null: a program that asks what speaks
+/// against a release wherever one of these members may not be.
+pub fn member_probe(edits: &EditSet, quiet_if_null: &[(String, Vec<String>)]) -> Option<EditSet> {
+    let mut found = false;
+    let probed = each_release(edits, &mut |call, _| {
+        let (_, members) = quiet_if_null.iter().find(|(name, _)| name == call.name)?;
+        let tests: Vec<String> = members.iter().map(|member| format!("{}->{member}", call.argument)).collect();
+        found = true;
+        Some(format!("if ({}) {{ extern void {WEIGH}(int, ...); {WEIGH}(0, {}); }}", tests.join(" || "), call.argument))
+    });
+    found.then_some(probed)
+}
+
+/// The names of functions that new code calls as statements, once for each call.
+pub fn called(edits: &EditSet) -> Vec<String> {
+    let mut found = Vec::new();
+    each_release(edits, &mut |call, _| {
+        found.push(call.name.to_owned());
+        None
+    });
+    found
 }
 
 /// Without `p->name = NULL;`, behind which a null pointer is not looked for any more.

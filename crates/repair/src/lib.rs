@@ -21,11 +21,14 @@
 
 mod assertions;
 mod change;
+mod children;
 mod configurations;
+mod flushing;
 mod lockstep;
 mod notes;
 mod origin;
 mod outward;
+mod paired;
 mod proof;
 mod refuse;
 mod release;
@@ -43,4 +46,4 @@ pub use change::Change;
 pub use notes::Notes;
 pub use session::{Accept, Done, Repaired, repair};
 pub use survey::{Spot, Survey};
-pub use workshop::{Rebuilt, Workshop};
+pub use workshop::{Doubts, Rebuilt, Workshop};

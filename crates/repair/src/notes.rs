@@ -123,7 +123,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
     noted
 }
 
-fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
+pub fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
     let program = analysis.knowledge.program;
     let unit = &program.units[program.unit_of(id)];
     let function = program.function(id);

@@ -10,8 +10,9 @@ use caulk_findings::{Finding, Place, Rule};
 
 use crate::change::{Change, Expect};
 use crate::lockstep::{self, Verdict};
+use crate::paired;
 use crate::survey::{DRAINS, Spot, Survey};
-use crate::workshop::Rebuilt;
+use crate::workshop::{Doubts, Rebuilt};
 
 /// Shows that the candidate repairs `finding` and hurts nothing, or says what is missing.
 pub fn prove(
@@ -27,16 +28,15 @@ pub fn prove(
     if expect.releases && released == 0 {
         return Err("the new release is not reached, or not seen as one".into());
     }
-    let same = unchanged(before, survey, finding, change)?;
+    shifted(before, survey, finding, &survey.releases, change)?;
+    unchanged(before, survey, finding, change)?;
     gone(before, survey, finding, change)?;
     let mut why = Vec::new();
     if released > 0 {
         why.push("on every path to the new release the pointer is null or the only reference to a live block".into());
     }
     why.push("the patched program compiles without a new warning and was analysed again as a whole".into());
-    if same {
-        why.push("every function does what it did, on every path, but for what it releases".into());
-    }
+    why.push("every function does what it did, on every path, but for what it releases".into());
     why.push("no other finding appeared, and no caller sees a difference in what is released or kept".into());
     Ok(why)
 }
@@ -94,13 +94,21 @@ pub fn not_null(probed: &Survey, probe: &str) -> Result<(), String> {
     }
 }
 
-/// Whether the changed functions are shown to do what they did; where they could not be followed, the rest of the proof
-/// stands alone.
-fn unchanged(before: &Survey, after: &Survey, finding: &Finding, change: &Change) -> Result<bool, String> {
+/// Shows that a destructor only releases where it is called now: what a probe would ask is not come to.
+pub fn stays_quiet(probed: &Doubts, probe: &Change) -> Result<(), String> {
+    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == probe.file && probe.is_new(spot.line, spot.column);
+    match probed.keys().any(is_new) {
+        true => Err("its own release may do more there".into()),
+        false => Ok(()),
+    }
+}
+
+/// Shows that the changed functions do what they did.
+fn unchanged(before: &Survey, after: &Survey, finding: &Finding, change: &Change) -> Result<(), String> {
     match lockstep::compare(before, after, change, &finding.release) {
-        Verdict::Same => Ok(true),
+        Verdict::Same => Ok(()),
         Verdict::Differs { old, new, what } => Err(format!("{what} (line {old}, now {new})")),
-        Verdict::Unknown { .. } => Ok(false),
+        Verdict::Unknown { why } => Err(format!("it could not be shown that the rest stays as it was: {why}")),
     }
 }
 
@@ -270,7 +278,7 @@ fn releases(
     });
     let (mut released, mut changed) = (0, BTreeSet::from([finding.sink.function.clone()]));
     let settled = |doubt: Doubt| {
-        let others = matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced);
+        let others = matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced | Doubt::Held);
         others && only_library(before, after, change, expect)
     };
     for (spot, doubts) in &after.releases {
@@ -312,15 +320,44 @@ fn only_library(before: &Survey, after: &Survey, change: &Change, expect: Expect
     expect.only_releases() && !expect.overwrites && !expect.grows && new.all(|spot| named(spot).is_some_and(of_library))
 }
 
+/// Shows that nothing speaks against the new releases even if nothing is taken for granted.
+pub fn certain(
+    (before, after): (&Survey, &Survey),
+    seen: &Doubts,
+    finding: &Finding,
+    change: &Change,
+    expect: Expect,
+) -> Result<(), String> {
+    shifted(before, after, finding, seen, change)?;
+    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column);
+    let mut doubts = seen.iter().filter(|(spot, _)| is_new(spot)).flat_map(|(_, doubts)| doubts);
+    doubts.try_for_each(|doubt| {
+        let speaks = speaks_against(*doubt, expect, finding);
+        speaks.map_err(|why| format!("{why}, if something in memory is not what it was"))
+    })
+}
+
+/// Shows that whoever is given a pointer into the middle of a block finds its beginning.
+fn shifted(before: &Survey, after: &Survey, finding: &Finding, doubts: &Doubts, change: &Change) -> Result<(), String> {
+    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column);
+    let mut spots = doubts.iter().filter(|(spot, doubts)| is_new(spot) && doubts.contains(&Doubt::Shifted));
+    match spots.find(|(spot, _)| !paired::is_own(before, after, spot)) {
+        Some(_) => Err(say(Doubt::Shifted, finding)),
+        None => Ok(()),
+    }
+}
+
 /// Whether a new release may have this doubt.
 pub fn speaks_against(doubt: Doubt, expect: Expect, finding: &Finding) -> Result<(), String> {
-    let overwritten = doubt == Doubt::StillReferenced && expect.overwrites;
+    let overwritten = doubt == Doubt::Held && expect.overwrites;
     // The destructor's parameter is not its own block; its callers are asked below and elsewhere.
     let given = doubt == Doubt::NotOurs && expect.in_destructor;
     // Where the call succeeds, the block is gone all the same, whoever gave it: nobody may look at it behind the call
     // who does not know how it went. Those are this function and its callers, and they are analysed and compared.
     let grown = doubt == Doubt::NotOurs && expect.grows;
-    if overwritten || given || grown || doubt == Doubt::Part { Ok(()) } else { Err(say(doubt, finding)) }
+    // Whether the program's own release knows the way back is asked elsewhere.
+    let asked = matches!(doubt, Doubt::Part | Doubt::Shifted);
+    if overwritten || given || grown || asked { Ok(()) } else { Err(say(doubt, finding)) }
 }
 
 fn say(doubt: Doubt, finding: &Finding) -> String {
@@ -334,9 +371,10 @@ fn say(doubt: Doubt, finding: &Finding) -> String {
         },
         Doubt::MayBeReleased => "on some path it is already released there".into(),
         Doubt::NotOurs => "on some path the pointer there is not a block of this function".into(),
-        Doubt::StillReferenced => "on some path the block is still in use elsewhere".into(),
+        Doubt::StillReferenced | Doubt::Held => "on some path the block is still in use elsewhere".into(),
         Doubt::Part => "it is not certain to whom the parts belong that are released with it".into(),
         Doubt::Unsettled => "it was given to functions that call each other, and more than could be followed".into(),
         Doubt::Blurred => "it is not certain which block the pointer means there".into(),
+        Doubt::Shifted => "the pointer there does not lead to the beginning of its block".into(),
     }
 }

@@ -1,9 +1,10 @@
 //! What is not to be repaired, however safe a patch would be.
 
 use caulk_findings::{Finding, Rule};
-use caulk_source::{Call, FunctionSource, StmtKind};
+use caulk_source::{Call, DeclKind, FunctionSource, StmtKind};
 
 use crate::assertions;
+use crate::flushing;
 use crate::sides::{LOCKS, SPLITS, Sides};
 use crate::target::Target;
 
@@ -49,10 +50,18 @@ const MEANT: &[&str] = &[
 
 const LOCKING: &[&str] = &["flock", "lockf", "lockf64", LOCKS];
 const BINDING: &[&str] = &["bind"];
+const PAIRED: &[&str] = &["pipe", "pipe2", "socketpair", "openpty"];
+const FORKING: &[&str] = &["fork", "vfork", "clone", "posix_spawn", "posix_spawnp", "forkpty"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
+/// How far a pointer is followed that may be written down as a text.
+const TEXT_DEPTH: u32 = 3;
+
+/// The definition of a function of the program.
+pub type Bodies<'a> = dyn Fn(&str) -> Option<FunctionSource> + 'a;
+
 /// The reason, for the user.
-pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
+pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<String> {
     let Target { finding, function, .. } = target;
     if finding.rule == Rule::LeakAtExit {
         return Some("the process ends here, and the system takes everything back".into());
@@ -61,8 +70,11 @@ pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
         return Some("a comment says that it is meant".into());
     }
     let leak = matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak);
+    if leak && is_marked(target) {
+        return Some("it is marked as a leak that is meant".into());
+    }
     if !leak && assertions::has_any(function) {
-        return Some(assertions::MAY_BE_LEFT_OUT.into());
+        return Some(assertions::may_be_left_out(&function.name));
     }
     if leak
         && sides.splits_elsewhere()
@@ -70,7 +82,22 @@ pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
     {
         return Some("`strtok` may go on in it elsewhere".into());
     }
+    if leak && target.name.as_ref().is_some_and(|name| is_told_as_text(function, name, body, TEXT_DEPTH)) {
+        return Some("who reads the text has its address".into());
+    }
     if finding.rule == Rule::ResourceLeak {
+        if finding.release == "pclose" && !(is_read_from(target) && flushing::is_read_to_the_end(target)) {
+            return Some("whoever closes it waits for the program at the other end".into());
+        }
+        if is_other_end_needed(target) {
+            return Some("somebody may be at the other end".into());
+        }
+        if finding.release == "fclose" && is_in_a_child(target, sides) {
+            return Some("a child has what is in its buffer, too".into());
+        }
+        if let Some(reason) = flushing::is_noticed(target, sides, body) {
+            return Some(reason);
+        }
         if finding.release == "dlclose" {
             return Some("the library's code may be in use".into());
         }
@@ -93,6 +120,84 @@ pub fn reason(target: &Target<'_>, sides: &Sides) -> Option<String> {
     None
 }
 
+/// `snprintf(handle, size, "%p", p)`, here or in a function that is given it: who reads the text has the block again.
+fn is_told_as_text(function: &FunctionSource, name: &str, body: &Bodies<'_>, depth: u32) -> bool {
+    function.calls.iter().any(|call| {
+        let format = call.args.iter().position(|arg| function.text(arg.span).contains("%p"));
+        let is_given = |arg: &caulk_source::Argument| function.file.mentions(arg.span, name);
+        if let Some(at) = format
+            && call.args[at + 1..].iter().any(is_given)
+            && (call.callee.contains("sprintf") || call.callee.contains("snprintf") || writes_text(call, body))
+        {
+            return true;
+        }
+        let Some(at) = call.args.iter().position(|arg| function.text(arg.span) == name) else { return false };
+        let callee = if depth > 0 { body(&call.callee) } else { None };
+        callee.is_some_and(|callee| {
+            let parameter = callee.decls.iter().filter(|decl| decl.kind == DeclKind::Parameter).nth(at);
+            parameter.is_some_and(|parameter| is_told_as_text(&callee, &parameter.name, body, depth - 1))
+        })
+    })
+}
+
+/// A function of the program that writes what it is given into a text, and does not show that.
+fn writes_text(call: &Call, body: &Bodies<'_>) -> bool {
+    let Some(callee) = body(&call.callee) else { return false };
+    let writes = |call: &Call| matches!(call.callee.as_str(), "vsprintf" | "vsnprintf" | "vasprintf");
+    let shows =
+        |call: &Call| matches!(call.callee.as_str(), "fprintf" | "fputs" | "fwrite" | "write" | "puts" | "syslog");
+    callee.calls.iter().any(writes) && !callee.calls.iter().any(shows)
+}
+
+/// `popen(command, "r")`.
+fn is_read_from(target: &Target<'_>) -> bool {
+    let (function, place) = (&target.function, &target.finding.source);
+    let made = function.calls_at(place.line, place.column).into_iter().last().map(|made| &function.calls[made]);
+    made.and_then(|made| made.args.get(1)).is_some_and(|mode| function.text(mode.span).starts_with("\"r"))
+}
+
+/// One end of a pipe, where somebody else may have the other one by then: a child, or whoever it was stored for.
+fn is_other_end_needed(target: &Target<'_>) -> bool {
+    let (function, place) = (&target.function, &target.finding.source);
+    let made = function.calls_at(place.line, place.column).into_iter().last().map(|made| &function.calls[made]);
+    let Some(made) = made.filter(|made| PAIRED.contains(&made.callee.as_str())) else { return false };
+    let before = target.sink.map_or(function.span.end, |sink| function.stmt(sink).span.start);
+    let forks = |call: &Call| FORKING.contains(&call.callee.as_str()) && !has_failed(target, call);
+    let ends: Vec<String> =
+        made.args.iter().map(|arg| function.text(arg.span).trim_start_matches('&').to_owned()).collect();
+    let is_end = |text: String| ends.iter().any(|end| text.split('[').next() == Some(end.as_str()));
+    let mut calls = function.calls.iter().filter(|call| call.span.end <= before);
+    let mut stores = function.assigns.iter().filter(|assign| assign.span.end <= before);
+    calls.any(forks) || stores.any(|assign| is_end(function.text(assign.rhs)))
+}
+
+/// A stream behind `fork`: who of the two closes it first writes the buffer, and moves on in the file, for both.
+fn is_in_a_child(target: &Target<'_>, sides: &Sides) -> bool {
+    let function = &target.function;
+    let forks = |call: &&Call| FORKING.contains(&call.callee.as_str()) || sides.children.comes_back(&call.callee);
+    let mut calls = function.calls.iter().filter(|call| flushing::is_between(target, call));
+    calls.any(|call| forks(&call) && !has_failed(target, call))
+}
+
+/// The finding's end is under a test that shows that a call has failed: `if (pid < 0)`.
+fn has_failed(target: &Target<'_>, call: &Call) -> bool {
+    let function = &target.function;
+    let Some(sink) = target.sink else { return false };
+    let kept =
+        function.assigns.iter().find(|assign| assign.rhs.covers(call.span)).map(|assign| function.text(assign.lhs));
+    let made = function.decls.iter().find(|decl| decl.init.is_some_and(|init| init.covers(call.span)));
+    let Some(name) = kept.or_else(|| made.map(|decl| decl.name.clone())) else { return false };
+    let failures = [format!("{name} < 0"), format!("{name} == -1")];
+    function.ancestors(sink).any(|at| match function.stmt(at).kind {
+        StmtKind::If { cond, then, .. } => {
+            let text = function.text(cond);
+            let within = cond.covers(call.span) && (text.ends_with(") < 0") || text.ends_with(") == -1"));
+            function.stmt(then).span.covers(function.stmt(sink).span) && (within || failures.contains(&text))
+        }
+        _ => false,
+    })
+}
+
 fn says_meant(target: &Target<'_>) -> bool {
     let function = &target.function;
     let places = target.source.into_iter().chain(target.sink).collect::<Vec<_>>();
@@ -110,6 +215,17 @@ fn says_meant(target: &Target<'_>) -> bool {
     let around = block.into_iter().flat_map(|block| function.comments_beside(function.stmt(block).span));
     let comments = comments.chain(around);
     comments.map(|comment| comment.to_ascii_lowercase()).any(|comment| MEANT.iter().any(|word| comment.contains(word)))
+}
+
+/// `UNLEAK(p);`, `__lsan_ignore_object(p);`: the author tells those who look for leaks.
+fn is_marked(target: &Target<'_>) -> bool {
+    const MARKS: &[&str] = &["leak", "lsan_ignore"];
+    let function = &target.function;
+    let Some(name) = &target.name else { return false };
+    let marks = |called: &str| MARKS.iter().any(|mark| called.to_ascii_lowercase().contains(mark));
+    let is_it = |span: caulk_source::Span| function.text(span).trim_start_matches('&') == name.as_str();
+    function.macros.iter().any(|used| marks(&used.name) && used.args.iter().any(|arg| is_it(*arg)))
+        || function.calls.iter().any(|call| marks(&call.callee) && call.args.iter().any(|arg| is_it(arg.span)))
 }
 
 fn holds_lock(target: &Target<'_>, sides: &Sides) -> bool {

@@ -3,8 +3,8 @@
 use caulk_source::{DeclKind, FunctionSource, MacroUse, Origin, Stmt, StmtKind};
 
 use crate::strategies::Bench;
-use crate::survey::Survey;
-use crate::target::{is_number, root};
+use crate::survey::{Spot, Survey};
+use crate::target::{is_structure, root};
 
 /// Calls, as statements, that would release `expression` at `offset`, best first.
 pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> {
@@ -24,7 +24,8 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
     let leaves = function.stmts.iter().any(is_left);
     for (callee, id) in function.releases_of(expression) {
         let call = &function.calls[id];
-        if call.args.len() != 1 || !is_release(function, survey, call.span.start) {
+        let Some(further) = further(function, call, expression) else { continue };
+        if !is_release(function, survey, call.span.start) {
             continue;
         }
         if let Some(name) = macro_around(function, call, expression, leaves)
@@ -32,10 +33,12 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         {
             push(format!("{name}({expression});"));
         }
-        if function.callable_at(&callee, offset) && is_deallocator(bench, &callee) {
-            push(format!("{callee}({expression});"));
+        let written = as_written(function, call);
+        if function.callable_at(written, offset) && may_be_called(bench, &callee) {
+            push(format!("{written}({expression}{further});"));
         }
     }
+    // A resource that lies in a variable itself: `deflateEnd(&stream)`.
     let structure = is_structure(function, expression, offset);
     let address = format!("&{expression}");
     for (callee, id) in function.releases_of(&address).into_iter().filter(|_| structure) {
@@ -45,10 +48,9 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         }
     }
     for callee in destructors(function, survey, expression, offset) {
-        if !is_deallocator(bench, &callee) {
-            continue;
+        if may_be_called(bench, &callee) {
+            push(format!("{callee}({expression});"));
         }
-        push(format!("{callee}({expression});"));
     }
     for callee in untyped_destructors(bench, expression, offset) {
         push(format!("{callee}({expression});"));
@@ -67,7 +69,10 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
     }
     if takes_one(function, family) && function.callable_at(family, offset) && !has_own_end(bench, expression, offset) {
         if structure {
-            push(format!("{family}(&{expression});"));
+            // A variable is no block; what lies in it has a name of its own.
+            if target.finding.family != "memory" {
+                push(format!("{family}(&{expression});"));
+            }
         } else if is_const(function, expression, offset) {
             push(format!("{family}((void *){expression});"));
         } else {
@@ -75,6 +80,31 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
         }
     }
     spaced(function, found)
+}
+
+/// The name by which the author calls a function: `#define text_free own_text_free`.
+fn as_written<'a>(function: &'a FunctionSource, call: &'a caulk_source::Call) -> &'a str {
+    let alone = |used: &&MacroUse| {
+        used.outermost && used.args.is_empty() && used.span.start == call.span.start && used.span.end < call.span.end
+    };
+    let used = function.macros.iter().find(alone).filter(|used| function.text(used.span) == used.name);
+    used.map_or(call.callee.as_str(), |used| used.name.as_str())
+}
+
+/// What a release is given behind the block, where that means the same everywhere: `, 0` of `list_free(list, 0)`.
+fn further(function: &FunctionSource, call: &caulk_source::Call, expression: &str) -> Option<String> {
+    let (first, rest) = call.args.split_first()?;
+    let mut text = String::new();
+    for argument in rest {
+        let value = function.text(argument.span);
+        let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits && value != "NULL" {
+            return None;
+        }
+        text.push_str(", ");
+        text.push_str(&value);
+    }
+    (function.text(first.span) == expression).then_some(text)
 }
 
 /// As the author writes calls.
@@ -165,14 +195,8 @@ fn spelling(bench: &Bench<'_>, family: &str, leaves: bool) -> Option<String> {
     let function = &bench.target.function;
     let file = function.file.path.display().to_string();
     let mut written: Vec<(usize, &str, u32)> = Vec::new();
-    for spot in bench.survey.releases.keys().filter(|spot| spot.file == file) {
-        let Some(text) = function.file.offset_of(spot.line, spot.column).map(|at| &function.file.bytes[at..]) else {
-            continue;
-        };
-        let length = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-        let Ok(name) = std::str::from_utf8(&text[..length]) else { continue };
-        let is_it = name == family || name.contains(family) && function.names.macros.contains(name);
-        if !is_it || text.get(length) != Some(&b'(') {
+    for (name, spot) in written_releases(bench) {
+        if name != family && !(name.contains(family) && function.names.macros.contains(name)) {
             continue;
         }
         match written.iter_mut().find(|entry| entry.1 == name) {
@@ -184,6 +208,33 @@ fn spelling(bench: &Bench<'_>, family: &str, leaves: bool) -> Option<String> {
     let user = bench.workshop.function_at(&file, line, bench.patched).ok()?;
     let mut used = user.macros.iter().filter(|used| used.name == name && user.file.line_of(used.span.start) == line);
     used.next().is_some_and(|used| used.args.len() == 1 && only_releases(&user, used, leaves)).then(|| name.to_owned())
+}
+
+/// Where the file releases something, and by which name.
+fn written_releases<'a>(bench: &'a Bench<'_>) -> impl Iterator<Item = (&'a str, &'a Spot)> {
+    let source = &bench.target.function.file;
+    let file = source.path.display().to_string();
+    bench.survey.releases.keys().filter(move |spot| spot.file == file).filter_map(|spot| {
+        let text = &source.bytes[source.offset_of(spot.line, spot.column)?..];
+        let length = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let name = std::str::from_utf8(&text[..length]).ok()?;
+        (text.get(length) == Some(&b'(')).then_some((name, spot))
+    })
+}
+
+/// `#define free(p) counted_free(p)`: the library's name stands for functions of the program, and where the author has
+/// written it, these do nothing but release.
+pub fn means_no_more(bench: &Bench<'_>, family: &str) -> bool {
+    let function = &bench.target.function;
+    if !function.names.macros.contains(family) {
+        return true;
+    }
+    let Some((_, spot)) = written_releases(bench).find(|(name, _)| *name == family) else { return false };
+    let Ok(user) = bench.workshop.function_at(&spot.file, spot.line, bench.patched) else { return false };
+    let Some(at) = user.file.offset_of(spot.line, spot.column) else { return false };
+    let Some(used) = user.macros.iter().find(|used| used.name == family && used.span.start == at) else { return false };
+    let called = |call: &&caulk_source::Call| used.span.covers(call.span) || call.span.start == at;
+    user.calls.iter().filter(called).all(|call| call.callee == family || is_deallocator(bench, &call.callee))
 }
 
 /// Whether the author writes `free (p)`.
@@ -214,22 +265,67 @@ pub fn is_deallocator(bench: &Bench<'_>, callee: &str) -> bool {
     (is_named_for_it(callee) || is_quiet(bench, callee)) && !is_heard(bench, callee, &[])
 }
 
+/// The same, or it would be, were some members of its argument null: then the proof must show that they are.
+fn may_be_called(bench: &Bench<'_>, callee: &str) -> bool {
+    (is_named_for_it(callee) || is_quiet(bench, callee)) && quiet_if_null(bench, callee).is_some()
+}
+
 fn is_named_for_it(callee: &str) -> bool {
     let name = callee.to_ascii_lowercase();
     let is_word = |word: &str| RELEASING_WORDS.contains(&word);
     RELEASING.iter().any(|part| name.contains(part)) || name.split('_').any(is_word)
 }
 
-/// Calls that release a block whose member is null: what its destructor does with the member does not happen. `None`: the
-/// type has no destructor.
-pub fn without(bench: &Bench<'_>, expression: &str, member: &str, offset: usize) -> Option<Vec<String>> {
+/// Calls of the program's own destructors for the type of a variable that release it. `None`: there are no destructors.
+pub fn by_destructor(bench: &Bench<'_>, expression: &str, offset: usize) -> Option<Vec<String>> {
     let all = destructors(&bench.target.function, bench.survey, expression, offset);
-    let fits = |callee: &&String| {
-        let body = bench.workshop.function_named(callee, bench.patched);
-        let left_out = body.map(|body| under_test(bench, &body, member)).unwrap_or_default();
-        is_named_for_it(callee) && !is_heard(bench, callee, &left_out)
-    };
+    let fits = |callee: &&String| is_named_for_it(callee) && quiet_if_null(bench, callee).is_some();
     (!all.is_empty()).then(|| all.iter().filter(fits).map(|callee| format!("{callee}({expression});")).collect())
+}
+
+/// Members of what a destructor is given that must be null for it to do nothing but release: calls that are heard of stand
+/// under tests of them. Empty if it never does more, `None` if it does whatever they are.
+pub fn quiet_if_null(bench: &Bench<'_>, callee: &str) -> Option<Vec<String>> {
+    if !is_heard(bench, callee, &[]) {
+        return Some(Vec::new());
+    }
+    let body = bench.workshop.function_named(callee, bench.patched)?;
+    let mut tested = tested_members(&body);
+    let left_out = |members: &[String]| -> Vec<String> {
+        members.iter().flat_map(|member| under_test(bench, &body, member)).collect()
+    };
+    tested.retain(|member| !under_test(bench, &body, member).is_empty());
+    if tested.is_empty() || is_heard(bench, callee, &left_out(&tested)) {
+        return None;
+    }
+    // No more of them than are needed.
+    let mut at = 0;
+    while at < tested.len() {
+        let left = tested.remove(at);
+        if is_heard(bench, callee, &left_out(&tested)) {
+            tested.insert(at, left);
+            at += 1;
+        }
+    }
+    Some(tested)
+}
+
+/// `member` of `if (parameter->member != NULL)`, and of `if (parameter->member)`.
+fn tested_members(body: &FunctionSource) -> Vec<String> {
+    let Some(parameter) = body.decls.iter().find(|decl| decl.kind == DeclKind::Parameter) else { return Vec::new() };
+    let mut found: Vec<String> = Vec::new();
+    for stmt in body.stmts.iter() {
+        let StmtKind::If { cond, .. } = stmt.kind else { continue };
+        let text = body.text(cond);
+        let value = text.strip_suffix("!= NULL").unwrap_or(&text).trim_end();
+        let member = value.strip_prefix(parameter.name.as_str()).and_then(|rest| rest.strip_prefix("->"));
+        if let Some(member) =
+            member.filter(|member| *member == root(member) && !found.iter().any(|known| known == *member))
+        {
+            found.push(member.to_owned());
+        }
+    }
+    found
 }
 
 /// Functions that are called nowhere but under `if (parameter->member != NULL)`, where nobody gives the member a value.
@@ -273,7 +369,7 @@ pub fn unwanted(bench: &Bench<'_>, expression: &str, offset: usize) -> Option<St
     let function = &bench.target.function;
     let written = function.releases_of(expression).into_iter().map(|(callee, _)| callee);
     let mut all = written.chain(destructors(function, bench.survey, expression, offset));
-    all.find(|callee| bench.survey.destructors.contains(callee) && is_heard(bench, callee, &[]))
+    all.find(|callee| bench.survey.destructors.contains(callee) && quiet_if_null(bench, callee).is_none())
 }
 
 /// Whether a function only releases: called earlier, later or not at all, nothing else changes.
@@ -290,15 +386,6 @@ pub fn is_quiet(bench: &Bench<'_>, callee: &str) -> bool {
 
 fn takes_one(function: &FunctionSource, name: &str) -> bool {
     function.names.top_level.get(name).is_none_or(|found| found.is_function && !found.type_name.contains(','))
-}
-
-/// A resource that lies in a variable itself: `deflateEnd(&stream)`.
-fn is_structure(function: &FunctionSource, expression: &str, offset: usize) -> bool {
-    let decl = function.variable_at(expression, offset).filter(|_| expression == root(expression));
-    decl.is_some_and(|decl| {
-        let kind = function.decls[decl].canonical_type.as_str();
-        !kind.contains(['*', '[']) && !is_number(kind)
-    })
 }
 
 fn is_const(function: &FunctionSource, expression: &str, offset: usize) -> bool {

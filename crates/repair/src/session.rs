@@ -137,7 +137,8 @@ impl Session<'_> {
             return Err(GENERATED.into());
         }
         let target = Target::new(finding, function);
-        if let Some(reason) = refuse::reason(&target, &self.survey.sides) {
+        let body = |name: &str| self.workshop.function_named(name, &self.patched);
+        if let Some(reason) = refuse::reason(&target, &self.survey.sides, &body) {
             return Err(reason);
         }
         if finding.rule.is_leak() && is_wrong(&self.survey, finding) {
@@ -287,6 +288,11 @@ impl Session<'_> {
             self.failed.borrow_mut().insert(key, why.clone());
         }
         let mut why = proved?;
+        if candidate.expect.only_releases()
+            && let Some(seen) = self.workshop.look_warily(&self.patched, &patched)?
+        {
+            proof::certain((&self.survey, &rebuilt.survey), &seen, finding, &change, candidate.expect)?;
+        }
         if let Some((name, edits)) = &candidate.probe {
             let probe = Change::new(candidate.file.clone(), before.clone(), edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
@@ -297,6 +303,14 @@ impl Session<'_> {
             let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
             proof::not_null(&probed.survey, &name)?;
+        }
+        if let Some(edits) = change::member_probe(&candidate.edits, &candidate.quiet_if_null) {
+            let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
+            let patched = self.with(&probe);
+            proof::stays_quiet(&self.workshop.rebuild(&patched)?.survey.releases, &probe)?;
+            if let Some(seen) = self.workshop.look_warily(&self.patched, &patched)? {
+                proof::stays_quiet(&seen, &probe)?;
+            }
         }
         self.prove_without_assertions(finding, candidate)?;
         Ok(Proved { before, change, patched, survey: rebuilt.survey, why })
@@ -312,40 +326,57 @@ impl Session<'_> {
         let given = args.filter(|(_, _, arg)| finding.object.contains(&function.text(arg.span)));
         let receivers = given.flat_map(|(call, at, _)| sides.receivers(&call.callee, at));
         let asserting = sides.asserting(receivers.chain([function.name.as_str()]));
-        if asserting.is_empty() {
-            return Ok(());
-        }
-        let left_out = || assertions::MAY_BE_LEFT_OUT.to_owned();
-        // Only those are left out below that are written in this file.
-        for name in asserting {
-            let found = self.workshop.function_named(name, &self.patched).ok_or_else(left_out)?;
-            if found.file.path != function.file.path || !assertions::has_any(&found) {
-                return Err(left_out());
-            }
-        }
+        let Some(first) = asserting.first() else { return Ok(()) };
+        let left_out = |name: &str| assertions::may_be_left_out(name);
+        let own = || left_out(first);
         if !candidate.expect.only_releases() || candidate.probe.is_some() || function.file.path != candidate.file {
-            return Err(left_out());
+            return Err(own());
         }
-        let text = FileText::new(candidate.file.clone(), self.text_of(&candidate.file)?);
-        let without = assertions::left_out(&text);
-        let nothing = Change::new(candidate.file.clone(), without.clone(), &EditSet::new())?;
-        let stays = self.workshop.function_at(&finding.sink.file, finding.sink.line, &self.with(&nothing))?;
+        let mut without = self.patched.clone();
+        let mut leave_out = |path: &Path| -> Result<(), String> {
+            let text = FileText::new(path.to_owned(), self.text_of(path)?);
+            put(&mut without, path, assertions::left_out(&text));
+            Ok(())
+        };
+        leave_out(&candidate.file)?;
+        for name in &asserting {
+            let found = self.workshop.function_named(name, &self.patched).ok_or_else(|| left_out(name))?;
+            let path = &found.file.path;
+            // What a header holds is in every unit.
+            let is_unit = *path == candidate.file || path.extension().is_some_and(|kind| kind == "c");
+            if !is_unit || !assertions::has_any(&found) {
+                return Err(left_out(name));
+            }
+            leave_out(path)?;
+        }
+        let stay =
+            |name: &&str| self.workshop.function_named(name, &without).is_none_or(|found| assertions::has_any(&found));
+        let stays = self.workshop.function_at(&finding.sink.file, finding.sink.line, &without)?;
         if assertions::has_any(&stays) {
-            return Err(left_out());
+            return Err(own());
         }
-        let before = self.workshop.rebuild(&self.with(&nothing))?.survey;
+        if let Some(name) = asserting.iter().find(|name| stay(name)) {
+            return Err(left_out(name));
+        }
+        let before = self.workshop.rebuild(&without)?.survey;
         if is_wrong(&before, finding) {
-            return Err(left_out());
+            return Err(own());
         }
-        let change = Change::new(candidate.file.clone(), without.clone(), &candidate.edits)?;
-        let after = self.workshop.rebuild(&self.with(&change))?.survey;
+        let text =
+            without.iter().find(|(path, _)| *path == candidate.file).map_or_else(Vec::new, |(_, text)| text.clone());
+        let changed = |edits: &EditSet| -> Result<(Survey, Change), String> {
+            let change = Change::new(candidate.file.clone(), text.clone(), edits)?;
+            let mut patched = without.clone();
+            put(&mut patched, &change.file, change.after.bytes.clone());
+            Ok((self.workshop.rebuild(&patched)?.survey, change))
+        };
+        let (after, change) = changed(&candidate.edits)?;
         let needs = |name: &str| after.needy.contains(name);
         let harmless = proof::harmless(&before, &after, finding, &change, candidate.expect).and_then(|_| {
             let Some((name, edits)) = change::null_probe(&candidate.edits, &needs) else { return Ok(()) };
-            let probe = Change::new(candidate.file.clone(), without, &edits)?;
-            proof::not_null(&self.workshop.rebuild(&self.with(&probe))?.survey, &name)
+            proof::not_null(&changed(&edits)?.0, &name)
         });
-        harmless.map_err(|_| left_out())
+        harmless.map_err(|_| own())
     }
 
     /// With a test where the candidate gives null to somebody who cannot live with it.
@@ -393,10 +424,7 @@ impl Session<'_> {
     /// All files as patched so far, and this one on top.
     fn with(&self, change: &Change) -> Vec<(PathBuf, Vec<u8>)> {
         let mut patched = self.patched.clone();
-        match patched.iter_mut().find(|(path, _)| *path == change.file) {
-            Some(entry) => entry.1.clone_from(&change.after.bytes),
-            None => patched.push((change.file.clone(), change.after.bytes.clone())),
-        }
+        put(&mut patched, &change.file, change.after.bytes.clone());
         patched
     }
 
@@ -507,7 +535,7 @@ fn identities(findings: &[Finding]) -> Vec<Identity> {
 /// Which of two reasons tells the user more.
 fn rank(reason: &str) -> u8 {
     match reason {
-        _ if reason.contains("may keep the pointer") => 5,
+        _ if reason.contains("may keep the pointer") || reason.contains("rests on an assertion") => 5,
         _ if reason.contains("could be followed")
             || reason.contains("still hold")
             || reason.contains("still in use") =>
@@ -539,4 +567,12 @@ fn is_wrong(survey: &Survey, finding: &Finding) -> bool {
     let same =
         |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
     survey.findings.iter().any(|other| !other.rule.is_leak() && same(other))
+}
+
+/// Gives a file another text.
+fn put(patched: &mut Vec<(PathBuf, Vec<u8>)>, file: &Path, bytes: Vec<u8>) {
+    match patched.iter_mut().find(|(path, _)| path == file) {
+        Some(entry) => entry.1 = bytes,
+        None => patched.push((file.to_owned(), bytes)),
+    }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::children::Children;
 use crate::outward::{self, Origin, origin};
 use caulk_analysis::Analysis;
 use caulk_ir::{
@@ -185,12 +186,13 @@ pub struct Sides {
     handed: BTreeSet<(String, String)>,
     /// Where a function passes a parameter on: to whom, and as which argument.
     passed: BTreeMap<(String, usize), BTreeSet<(String, usize)>>,
+    pub children: Children,
 }
 
 impl Sides {
     pub fn of(analysis: &Analysis<'_>) -> Self {
         let program = analysis.knowledge.program;
-        let mut sides = Self::default();
+        let mut sides = Self { children: Children::of(analysis), ..Self::default() };
         for id in program.functions.ids() {
             let (unit_id, function) = (program.unit_of(id), program.function(id));
             let unit = &program.units[unit_id];
@@ -300,6 +302,11 @@ impl Sides {
         self.is_outward(function, &self.reached(function, &[]).0)
     }
 
+    /// The functions that call this one.
+    pub fn callers(&self, function: &str) -> impl Iterator<Item = &str> {
+        self.calls.iter().filter(move |(_, called)| called.contains(function)).map(|(name, _)| name.as_str())
+    }
+
     /// Does some function go on splitting a text that another has begun with?
     pub fn splits_elsewhere(&self) -> bool {
         self.calls.values().any(|called| called.contains(SPLITS_ON) && !called.contains(SPLITS))
@@ -312,6 +319,20 @@ impl Sides {
             (name == function || called.contains(function)) && tells(called)
         };
         self.calls.contains_key(destructor) && self.calls_any(destructor, SET_ERROR) && self.calls.iter().any(near)
+    }
+
+    /// Is calling some of these all that the function does?
+    pub fn only_calls(&self, function: &str, those: &BTreeSet<String>) -> bool {
+        let called = self.calls.get(function).filter(|called| !called.is_empty());
+        called.is_some_and(|called| called.iter().all(|name| those.contains(name)))
+            && !self.writes.contains_key(function)
+            && !self.given.contains(function)
+            && !self.behind.contains(function)
+    }
+
+    /// Does the function, or one that it calls, tell which error was the last one?
+    pub fn tells_error(&self, function: &str) -> bool {
+        self.calls_any(function, TELL_ERROR)
     }
 
     /// Does the function, or one that it calls, call one of these?

@@ -7,9 +7,9 @@ use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, 
 use caulk_base::Id;
 use caulk_findings::Finding;
 use caulk_ir::{FuncId, Program};
-use caulk_models::{Effect, FunctionModel, Place};
+use caulk_models::{Condition, Effect, FunctionModel, Place};
 
-use crate::notes::{Noted, Notes};
+use crate::notes::{Noted, Notes, spot};
 use crate::sides::Sides;
 use crate::watched::Watched;
 
@@ -52,6 +52,9 @@ pub struct Survey {
     pub needy: BTreeSet<String>,
     /// Functions of libraries that release what they are given.
     pub library: BTreeSet<String>,
+    /// Functions of libraries and their arguments behind which they put something new, unless they fail: what they return
+    /// then.
+    pub filling: BTreeMap<(String, usize), i64>,
     /// Functions that are called through pointers, too.
     pub addressed: BTreeSet<String>,
     /// Functions of the program.
@@ -105,6 +108,11 @@ impl Survey {
             if model.effects.iter().any(|effect| matches!(effect, Effect::Releases { .. })) {
                 survey.library.insert(name.clone());
             }
+            if let ([Effect::Allocates { place: Place::Deref(argument), when: Condition::Always, .. }], Some(number)) =
+                (&model.effects[..], model.returns.fails)
+            {
+                survey.filling.insert((name.clone(), *argument as usize), number);
+            }
         }
         // What is not reported because nobody is known to write such a program may happen all the same.
         let unlikely = analysis.incidents.iter().map(|incident| (incident.function, &incident.kind));
@@ -122,6 +130,19 @@ impl Survey {
         let mut survey = Survey { findings, ..Survey::default() };
         survey.add(&analysis.knowledge.program.function(id).name, &notes.of(analysis, id));
         survey
+    }
+
+    /// The calls of one function that release, as one sees them who takes nothing for granted: with what speaks against
+    /// each, and whether the block may be looked at later.
+    pub fn wary(analysis: &Analysis<'_>, id: FuncId) -> BTreeMap<Spot, BTreeSet<Doubt>> {
+        let mut releases: BTreeMap<Spot, BTreeSet<Doubt>> = BTreeMap::new();
+        for fact in analysis.releases(id) {
+            releases.entry(spot(analysis, id, fact.inst)).or_default().extend(fact.doubts.iter().copied());
+        }
+        for freed in analysis.incidents.iter().filter_map(|incident| incident.freed_at) {
+            releases.entry(spot(analysis, id, freed)).or_default().insert(Doubt::MayBeReleased);
+        }
+        releases
     }
 
     fn add(&mut self, name: &str, noted: &Noted) {
@@ -336,21 +357,63 @@ pub fn releases_first(summary: &Summary) -> bool {
             .any(|outcome| outcome.objs.iter().any(|(obj, known)| is_first(obj) && known.status.must(Status::FREED)))
 }
 
+/// An object in words that stay the same where instructions come in or go.
 fn object(summary: &Summary, id: ObjId) -> String {
     match &summary.objects[id.index()] {
-        Object::Deref(base) => format!("*{}", term(summary, *base)),
+        Object::Deref(base) => format!("*{}", term(summary, *base, 0)),
+        Object::Heap { site, sub, older } => {
+            let made = summary.objects.iter().filter_map(|object| match object {
+                Object::Heap { site, .. } => Some(*site),
+                _ => None,
+            });
+            let before: BTreeSet<_> = made.filter(|other| other < site).collect();
+            format!("block {}.{sub}{}", before.len(), if *older { " of a round before" } else { "" })
+        }
+        Object::Stack(_) => "a variable".to_owned(),
         other => format!("{other:?}"),
     }
 }
 
-fn term(summary: &Summary, id: TermId) -> String {
+fn term(summary: &Summary, id: TermId, depth: u32) -> String {
+    const DEEPEST: u32 = 6;
+    if depth > DEEPEST {
+        return "…".to_owned();
+    }
+    let part = |id: &TermId| term(summary, *id, depth + 1);
     match &summary.terms[id.index()] {
         Term::Content { obj, off: Off::At(at), .. } => format!("{}[{at}]", object(summary, *obj)),
         Term::Content { obj, .. } => format!("{}[?]", object(summary, *obj)),
         Term::Addr { obj, off } => format!("&{}{off:?}", object(summary, *obj)),
         Term::Param(index) => format!("arg{index}"),
-        Term::Elem { base, .. } => format!("{}[…]", term(summary, *base)),
+        Term::Elem { base, .. } => format!("{}[…]", part(base)),
         Term::Int(value) => value.to_string(),
-        other => format!("{other:?}"),
+        Term::Bin(op, a, b) => format!("{op:?}({}, {})", part(a), part(b)),
+        Term::Cmp(op, a, b) => format!("{op:?}({}, {})", part(a), part(b)),
+        Term::Cast(op, bits, a) => format!("{op:?}({bits}, {})", part(a)),
+        Term::Ite(_, a, b) => format!("one of {} and {}", part(a), part(b)),
+        Term::Sym { .. } => "some value".to_owned(),
+        Term::Pure(call) => format!("a function of ({})", call.args.iter().map(part).collect::<Vec<_>>().join(", ")),
+        Term::Func(function) => format!("{function:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caulk_ir::InstId;
+
+    use super::*;
+
+    #[test]
+    fn names_of_blocks_do_not_move_with_instructions() {
+        let of = |first: u32, second: u32| {
+            let heap = |site: u32| Object::Heap { site: InstId(site), sub: 0, older: false };
+            let terms = vec![Term::Content { obj: ObjId::new(1), off: Off::Some, epoch: 0 }];
+            let objects = vec![heap(first), heap(second), Object::Deref(TermId::new(0))];
+            let summary = Summary { terms, objects, ..Summary::default() };
+            object(&summary, ObjId::new(2))
+        };
+        assert_eq!(of(3, 7), "*block 1.0[?]");
+        assert_eq!(of(3, 7), of(5, 12));
+        assert_ne!(of(3, 7), of(7, 3));
     }
 }

@@ -65,6 +65,17 @@ impl<'a> Target<'a> {
                 }
             }
         }
+        // A structure that a call has filled: the part of it that is released elsewhere.
+        let at = self.source.map_or(function.span.end, |source| function.stmt(source).span.end);
+        let structures = found.iter().filter(|name| is_structure(function, name, at)).map(|name| format!("{name}."));
+        for structure in structures.collect::<Vec<_>>() {
+            for call in function.calls.iter().filter(|call| call.args.len() == 1) {
+                let given = function.text(call.args[0].span);
+                if given.starts_with(&structure) {
+                    push(&mut found, given);
+                }
+            }
+        }
         found.retain(|name| is_plain(name) && !self.is_status(name));
         found
     }
@@ -138,6 +149,15 @@ impl<'a> Target<'a> {
         self.finding.sink.line == end
             && self.sink.is_none_or(|stmt| matches!(function.stmt(stmt).kind, StmtKind::Compound { .. }))
     }
+}
+
+/// A variable that is a structure itself.
+pub fn is_structure(function: &FunctionSource, expression: &str, offset: usize) -> bool {
+    let decl = function.variable_at(expression, offset).filter(|_| expression == root(expression));
+    decl.is_some_and(|decl| {
+        let kind = function.decls[decl].canonical_type.as_str();
+        !kind.contains(['*', '[']) && !is_number(kind)
+    })
 }
 
 /// A type whose values are numbers, seen through typedefs: not even a structure without a name of its own.

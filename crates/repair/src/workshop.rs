@@ -1,10 +1,12 @@
 //! What repair needs from outside: the text of functions, and programs built from patched text.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use caulk_analysis::Doubt;
 use caulk_source::FunctionSource;
 
-use crate::survey::Survey;
+use crate::survey::{Spot, Survey};
 
 /// A program after a patch.
 #[derive(Debug)]
@@ -14,6 +16,9 @@ pub struct Rebuilt {
     pub warnings_before: Vec<String>,
     pub warnings_after: Vec<String>,
 }
+
+/// Calls that release, and what speaks against each.
+pub type Doubts = BTreeMap<Spot, BTreeSet<Doubt>>;
 
 /// Compiles and analyses. The command line provides it, because only it knows the compiler.
 pub trait Workshop {
@@ -37,6 +42,16 @@ pub trait Workshop {
     /// with those of `before`: warnings, and of that function the findings and releases. It may only be used to refuse;
     /// nothing, if it cannot be told like that.
     fn look(&self, _before: &[(PathBuf, Vec<u8>)], _patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
+        Ok(None)
+    }
+
+    /// The releases of the changed function, for one who takes nothing for granted, and what speaks against each. It may
+    /// only be used to refuse; nothing, if it cannot be told like that.
+    fn look_warily(
+        &self,
+        _before: &[(PathBuf, Vec<u8>)],
+        _patched: &[(PathBuf, Vec<u8>)],
+    ) -> Result<Option<Doubts>, String> {
         Ok(None)
     }
 

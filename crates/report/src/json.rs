@@ -140,6 +140,7 @@ struct JsonPatch<'a> {
     why_safe: &'a [String],
     diff: &'a str,
     edits: Vec<JsonEdit<'a>>,
+    tried: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -304,6 +305,7 @@ fn json_patch<'a>(report: &Report<'_>, patch: &'a Patch) -> JsonPatch<'a> {
         why_safe: &patch.why_safe,
         diff: &patch.diff,
         edits: patch.edits.iter().map(edit).collect(),
+        tried: &patch.tried,
     }
 }
 

@@ -135,6 +135,7 @@ impl Identities {
         let function = program.function(id);
         let mut body = Body::default();
         body.put(&(&function.name, &function.attrs, function.variadic, function.ret, function.param_count));
+        body.put(&unit.symbols[function.symbol].linkage);
         body.put(&function.blocks);
         for var in function.vars.iter() {
             body.put(&(&var.name, var.param, unit.is_pointer_to_pointer(var.ty)));

@@ -308,7 +308,7 @@ impl<'a> Kept<'a> {
         let yes_or_no = |yes: bool| ContentHash([u8::from(yes); 16]);
         match question {
             Question::Summary(id) => self.hash(id),
-            Question::Constant(id) => yes_or_no(knowledge.is_constant(id)),
+            Question::Constant(id) => ContentHash([knowledge.constancy(id) as u8; 16]),
             Question::Hook(id) => yes_or_no(knowledge.is_hook(id)),
             Question::Initial(id) => *self.initials[id].get_or_init(|| self.ids.initial(knowledge.program, id)),
             Question::Never(id) => yes_or_no(knowledge.never[id]),

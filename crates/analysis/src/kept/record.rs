@@ -170,7 +170,8 @@ pub fn renumbered(
     whole &= replace_summary(&mut summary, &mut by);
     let mut incidents: Vec<Incident> = learned.incidents.iter().map(|incident| (**incident).clone()).collect();
     for incident in &mut incidents {
-        whole &= by.function(&mut incident.function) && replace_terms(&mut incident.condition.terms, &mut by);
+        whole &= by.function(&mut incident.function);
+        whole &= incident.conditions.iter_mut().all(|condition| replace_terms(&mut condition.terms, &mut by));
     }
     let mut suspicions = learned.suspicions.clone();
     whole &= suspicions.iter_mut().all(|suspicion| by.function(&mut suspicion.function));
@@ -273,7 +274,9 @@ impl Record {
             let mut incidents = analysed.incidents.clone();
             for incident in &mut incidents {
                 names.function(&mut incident.function);
-                replace_terms(&mut incident.condition.terms, &mut names);
+                for condition in &mut incident.conditions {
+                    replace_terms(&mut condition.terms, &mut names);
+                }
             }
             let mut suspicions = analysed.suspicions.clone();
             suspicions.iter_mut().for_each(|suspicion| _ = names.function(&mut suspicion.function));
@@ -319,7 +322,8 @@ impl Record {
             let mut whole = replace_summary(&mut member.summary, &mut meanings);
             for incident in &mut member.incidents {
                 whole &= meanings.function(&mut incident.function);
-                whole &= replace_terms(&mut incident.condition.terms, &mut meanings);
+                whole &=
+                    incident.conditions.iter_mut().all(|condition| replace_terms(&mut condition.terms, &mut meanings));
             }
             whole &= member.suspicions.iter_mut().all(|suspicion| meanings.function(&mut suspicion.function));
             if !whole {

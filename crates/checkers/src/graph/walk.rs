@@ -162,7 +162,7 @@ impl<'a> Walker<'a> {
             Subject::Input(_) => (StepKind::Release, Phase::Released, "released"),
         };
         let callee = self.names.callee(self.start).unwrap_or_else(|| "…".into());
-        let label = match (kind, self.names.holder(self.start, self.incident.family)) {
+        let label = match (kind, self.names.taken(self.start, self.incident.family)) {
             (StepKind::Allocate, Some(holder)) => format!("{holder} = {callee}(…)"),
             _ => format!("{callee}(…)"),
         };
@@ -268,7 +268,7 @@ impl<'a> Walker<'a> {
                     front.seat.stored |= outlives;
                     let cell = self.names.lvalue(*ptr, 4);
                     // The allocation's own node has said so.
-                    if front.node == 0 && self.names.holder(self.start, self.incident.family).as_ref() == Some(&cell) {
+                    if front.node == 0 && self.names.taken(self.start, self.incident.family).as_ref() == Some(&cell) {
                         continue;
                     }
                     let label = format!("{cell} = …");

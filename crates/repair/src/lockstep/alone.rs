@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caulk_ir::{BlockId, Call, Callee, InstId, Op, Ty};
+use caulk_ir::{BlockId, Call, Callee, Inst, InstId, Op, Ty, ValueId, ValueKind};
 
 use super::Verdict;
 use super::rules::Found;
@@ -239,33 +239,43 @@ impl Walk<'_, '_> {
         let mut lent = BTreeSet::new();
         for (slot, term) in &side.slots {
             let Term::Slot(number) = term else { continue };
-            let mut derived: BTreeSet<_> = side.function.insts[*slot].result.into_iter().collect();
-            for (_, inst) in side.function.insts.iter_ids() {
-                let mut reads = false;
-                inst.op.visit_operands(|value| reads |= derived.contains(&value));
-                if !reads {
-                    continue;
-                }
-                let known = match &inst.op {
-                    Op::Offset { .. } => {
-                        derived.extend(inst.result);
-                        true
-                    }
-                    Op::Load { .. } | Op::Copy { .. } | Op::Fill { .. } | Op::Bind { .. } | Op::Cmp { .. } => true,
-                    Op::Store { value, .. } => !derived.contains(value),
-                    Op::Call(call) => {
-                        let name = self.callee(Which::Old, call);
-                        let kept = |at: usize| name.is_none_or(|name| self.rules.keeps(name, at));
-                        !(0..call.args.len()).any(|at| derived.contains(&call.args[at]) && kept(at))
-                    }
-                    _ => false,
-                };
-                if !known {
-                    lent.insert(*number);
-                }
+            if self.is_told(side.function.insts[*slot].result.into_iter().collect()) {
+                lent.insert(*number);
             }
         }
         lent
+    }
+
+    /// Whether a parameter of the old function is put somewhere, so that others come to it who are not given it.
+    pub fn is_passed_round(&self, parameter: u32) -> bool {
+        let values = self.runner.old.function.values.iter_ids();
+        let given = values.filter(|(_, value)| value.kind == ValueKind::Param(parameter)).map(|(id, _)| id);
+        self.is_told(given.collect())
+    }
+
+    /// Whether somebody else may get to know one of these addresses, and keep it.
+    fn is_told(&self, mut derived: BTreeSet<ValueId>) -> bool {
+        let function = self.runner.old.function;
+        let is_kept = |inst: &Inst, derived: &mut BTreeSet<ValueId>| {
+            let mut reads = false;
+            inst.op.visit_operands(|value| reads |= derived.contains(&value));
+            match &inst.op {
+                _ if !reads => false,
+                Op::Offset { .. } => {
+                    derived.extend(inst.result);
+                    false
+                }
+                Op::Load { .. } | Op::Copy { .. } | Op::Fill { .. } | Op::Bind { .. } | Op::Cmp { .. } => false,
+                Op::Store { value, .. } => derived.contains(value),
+                Op::Call(call) => {
+                    let name = self.callee(Which::Old, call);
+                    let kept = |at: usize| name.is_none_or(|name| self.rules.keeps(name, at));
+                    (0..call.args.len()).any(|at| derived.contains(&call.args[at]) && kept(at))
+                }
+                _ => true,
+            }
+        };
+        function.insts.iter().any(|inst| is_kept(inst, &mut derived))
     }
 
     /// What is said where the two functions part.

@@ -14,14 +14,18 @@ use super::state::State;
 use super::terms::{Member, Term, TermId, Which};
 use super::walk::Walk;
 
+/// What holds behind a call, and the number that it returns then, if it is one.
+pub type Behind = (State, Option<i64>);
+
 /// Calls are followed this deep.
 const DEPTH: usize = 4;
 
 impl<'r> Walk<'_, 'r> {
-    /// Whether a call does the same for all that only the new function has written; what is left of it is noted.
-    pub fn is_hidden(&mut self, at: InstId, call: &Call, operands: &[TermId], state: &mut State) -> bool {
+    /// What may hold behind a call that does the same for all that only the new function has written, and what it returns
+    /// then, where that is a number. `None`: it may do something else.
+    pub fn hidden(&mut self, at: InstId, call: &Call, operands: &[TermId], state: &State) -> Option<Vec<Behind>> {
         if state.written().is_empty() {
-            return true;
+            return Some(vec![(state.clone(), None)]);
         }
         let released = self.released(at, state);
         let lent = self.lent();
@@ -34,31 +38,50 @@ impl<'r> Walk<'_, 'r> {
             let hidden = match terms.get(root) {
                 Term::OwnSlot(_) => true,
                 Term::Slot(number) => !given && !lent.contains(number),
+                Term::Param(number) if self.only.contains(number) => !given,
                 _ => library && (!given || released.contains(&root)),
             };
             if !hidden {
                 seen.push((address, value));
             }
         }
-        seen.is_empty() || !library && self.is_same_inside(at, call, &seen, state)
+        match seen[..] {
+            [] => Some(vec![(state.clone(), None)]),
+            [(address, _)] if library => self.filled(at, call, address, state),
+            _ if library => None,
+            _ => self.same_inside(at, call, &seen, state),
+        }
     }
 
-    fn is_same_inside(&mut self, at: InstId, call: &Call, seen: &[(TermId, TermId)], state: &mut State) -> bool {
+    /// `asprintf(&p, …)`: it is overwritten, or nothing happens.
+    fn filled(&mut self, at: InstId, call: &Call, address: TermId, state: &State) -> Option<Vec<Behind>> {
+        let (argument, bytes) = self.through(at, call, address, state)?;
+        let fails = self.rules.fills(self.callee(Which::Old, call)?, argument as usize).filter(|_| bytes == 0)?;
+        let mut set = state.clone();
+        set.values.remove(&Member::Written(address));
+        Some(vec![(set, None), (state.clone(), Some(fails))])
+    }
+
+    fn same_inside(
+        &mut self,
+        at: InstId,
+        call: &Call,
+        seen: &[(TermId, TermId)],
+        state: &State,
+    ) -> Option<Vec<Behind>> {
         if self.depth >= DEPTH {
-            return false;
+            return None;
         }
-        let Some((unit, function)) = self.body(call) else { return false };
+        let (unit, function) = self.body(call)?;
         let text = |_: Which, _: &str, line: u32, column: u32| Some((line, column));
         let (old, new) = side::pair((unit, function), (unit, function), &text);
         let mut inner = Walk::new(old, new, self.rules, self.depth + 1);
         let mut start = State::new(&mut inner.runner.terms);
         let mut addresses = Vec::new();
+        let lent = self.lent();
         for (address, value) in seen {
-            let Some(number) = self.runner.terms.number(*value).filter(|_| self.runner.terms.ty(*value) == Ty::Ptr)
-            else {
-                return false;
-            };
-            let Some((argument, bytes)) = self.through(at, call, *address, state) else { return false };
+            let number = self.runner.terms.number(*value).filter(|_| self.runner.terms.ty(*value) == Ty::Ptr)?;
+            let (argument, bytes) = self.through(at, call, *address, state)?;
             let terms = &mut inner.runner.terms;
             let base = terms.put(Term::Param(argument), Ty::Ptr);
             let there = terms.offset(base, bytes, Vec::new());
@@ -71,19 +94,43 @@ impl<'r> Walk<'_, 'r> {
             }
             start.values.insert(Member::Written(there), value);
             addresses.push((*address, there));
-        }
-        if inner.all(start).is_err() {
-            return false;
-        }
-        // On no way does it return, but where it has gone wrong.
-        state.wrong |= inner.left.is_none();
-        let left = inner.left.unwrap_or_default();
-        for (address, there) in addresses {
-            if !left.iter().any(|(at, _)| *at == there) {
-                state.values.remove(&Member::Written(address));
+            let root = self.runner.terms.root(*address);
+            let known_here = match self.runner.terms.get(root) {
+                Term::Slot(number) => !lent.contains(number),
+                Term::Param(number) => self.only.contains(number),
+                _ => false,
+            };
+            if known_here && self.is_given_once(at, call, root, state) && !inner.is_passed_round(argument) {
+                inner.only.insert(argument);
             }
         }
-        true
+        inner.all(start).ok()?;
+        // On no way does it return, but where it has gone wrong.
+        let wrong = inner.left.is_empty();
+        if wrong {
+            inner.left.push((Vec::new(), None));
+        }
+        let behind = inner.left.iter().map(|(left, result)| {
+            let mut state = state.clone();
+            state.wrong |= wrong;
+            for (address, there) in &addresses {
+                if !left.iter().any(|(at, _)| at == there) {
+                    state.values.remove(&Member::Written(*address));
+                }
+            }
+            (state, *result)
+        });
+        Some(behind.collect())
+    }
+
+    /// Whether only one argument leads to what an address is counted from.
+    fn is_given_once(&mut self, at: InstId, call: &Call, root: TermId, state: &State) -> bool {
+        let mut given = 0;
+        for (number, value) in call.args.iter().enumerate() {
+            let term = self.runner.operand(Which::Old, state, at, number as u32, *value);
+            given += usize::from(self.runner.terms.root(term) == root);
+        }
+        given == 1
     }
 
     /// The argument through which an address is reached, and how far behind it lies.

@@ -64,6 +64,8 @@ impl<'a> Rules<'a> {
             || self.after.library.contains(callee)
             || self.after.destructors.contains(callee)
             || callee == self.release
+            // What lies in the argument, not what it points to: `globfree(&list->found)`.
+            || self.before.sides.only_calls(callee, &self.before.library)
     }
 
     /// The function of a library, as far as the program goes.
@@ -78,6 +80,12 @@ impl<'a> Rules<'a> {
             false if self.before.calm.contains(callee) => Leaves::Pointers,
             _ => Leaves::Nothing,
         }
+    }
+
+    /// What a function of the library returns when it fails that otherwise puts something new where an argument points
+    /// to, and does not look at what lies there.
+    pub fn fills(&self, callee: &str, argument: usize) -> Option<i64> {
+        self.before.filling.get(&(callee.to_owned(), argument)).copied()
     }
 
     /// Whether a function may keep one of its arguments.

@@ -21,6 +21,9 @@ const MAX_ROUNDS: usize = 12;
 /// States that are kept apart at one pair of places.
 const MAX_STATES: usize = 8;
 
+/// What only the new function has written, where they return, and what they return then, if that is one number.
+pub type Left = (Vec<(TermId, TermId)>, Option<i64>);
+
 /// Where both functions stand. The old one may be left behind while the new one goes through new text.
 type Node = (InstId, InstId, bool);
 
@@ -40,8 +43,10 @@ pub struct Walk<'a, 'r> {
     pub rules: &'r Rules<'r>,
     /// How many calls deep.
     pub depth: usize,
-    /// Whether what only the new function has written is still there when both return: known of every return so far.
-    pub left: Option<Vec<(TermId, TermId)>>,
+    /// Parameters that lead to a variable of a caller, by which alone it can be reached from here.
+    pub only: BTreeSet<u32>,
+    /// What is still there of what only the new function has written when both return, for every return so far.
+    pub left: Vec<Left>,
     seen: FxHashMap<Node, Vec<Entry>>,
     open: BTreeSet<(Node, usize)>,
     meetings: Meeting,
@@ -57,7 +62,7 @@ impl<'a, 'r> Walk<'a, 'r> {
     pub fn new(old: Side<'a>, new: Side<'a>, rules: &'r Rules<'r>, depth: usize) -> Self {
         let runner = Runner { old, new, terms: Terms::default() };
         let (seen, open) = (FxHashMap::default(), BTreeSet::new());
-        Self { runner, rules, depth, left: None, seen, open, meetings: 0 }
+        Self { runner, rules, depth, only: BTreeSet::new(), left: Vec::new(), seen, open, meetings: 0 }
     }
 
     pub fn run(mut self) -> Verdict {
@@ -252,28 +257,37 @@ impl<'a, 'r> Walk<'a, 'r> {
         if !self.are_same((old, &before), (new, &after), state) {
             return Ok(false);
         }
-        let mut state = state.clone();
-        if let Op::Call(call) = old_op {
-            if !self.is_hidden(old, call, &before, &mut state) {
-                return Ok(false);
+        let behind = match old_op {
+            Op::Call(call) => match self.hidden(old, call, &before, state) {
+                Some(behind) => behind,
+                None => return Ok(false),
+            },
+            _ => vec![(state.clone(), None)],
+        };
+        for (mut state, number) in behind {
+            if matches!(old_op, Op::Call(_)) {
+                self.release(old, &mut state);
             }
-            self.release(old, &mut state);
-        }
-        for (which, at) in [(Which::Old, old), (Which::New, new)] {
-            let function = self.runner.side(which).function;
-            if let Some(result) = function.insts[at].result {
-                let term = self.runner.terms.put(Term::Result(meeting), function.values[result].ty);
-                state.values.insert(Member::Value(which, result), term);
+            for (which, at) in [(Which::Old, old), (Which::New, new)] {
+                let function = self.runner.side(which).function;
+                if let Some(result) = function.insts[at].result {
+                    let ty = function.values[result].ty;
+                    let term = self.runner.terms.put(Term::Result(meeting), ty);
+                    state.values.insert(Member::Value(which, result), term);
+                    if let Some(number) = number.filter(|_| matches!(ty, Ty::Int(_))) {
+                        state.known.insert(term, self.runner.terms.put(Term::Int(number), ty));
+                    }
+                }
             }
+            if let Op::Store { .. } | Op::Copy { .. } | Op::Fill { .. } | Op::Atomic { .. } = old_op {
+                self.write(old_op, &before, &mut state)?;
+            }
+            self.remember(old_op, &before, meeting, &mut state);
+            if matches!(old_op, Op::Call(call) if call.noreturn) {
+                return Ok(true);
+            }
+            self.arrive(InstId(old.0 + 1), InstId(new.0 + 1), state)?;
         }
-        if let Op::Store { .. } | Op::Copy { .. } | Op::Fill { .. } | Op::Atomic { .. } = old_op {
-            self.write(old_op, &before, &mut state)?;
-        }
-        self.remember(old_op, &before, meeting, &mut state);
-        if matches!(old_op, Op::Call(call) if call.noreturn) {
-            return Ok(true);
-        }
-        self.arrive(InstId(old.0 + 1), InstId(new.0 + 1), state)?;
         Ok(true)
     }
 
@@ -378,8 +392,12 @@ impl<'a, 'r> Walk<'a, 'r> {
         if self.depth == 0 && !written.is_empty() {
             return Err(self.differs(old, new, "callers may look at what is written there".into()));
         }
-        if self.left.get_or_insert_with(|| written.clone()) != &written {
-            return Err(lost("what was written or released differs by the way that was taken"));
+        let result = self.runner.operands(Which::Old, state, old).first().copied();
+        let result = result.map(|result| state.resolved(&mut self.runner.terms, result));
+        let number = result.and_then(|result| self.runner.terms.number(result));
+        match self.left.iter_mut().find(|(left, _)| *left == written) {
+            Some((_, known)) => *known = known.filter(|known| Some(*known) == number),
+            None => self.left.push((written, number)),
         }
         Ok(())
     }

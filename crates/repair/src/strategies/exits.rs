@@ -1,6 +1,6 @@
 //! A release right before the statement that leaves: `return`, `goto`, `break`, `continue`, or a macro that does.
 
-use caulk_source::{Call, DeclKind, Origin, Placement, Snippet, Span, StmtKind};
+use caulk_source::{Call, DeclKind, FunctionSource, Origin, Placement, Snippet, Span, StmtKind};
 
 use super::{Bench, Proposals, code_of};
 use crate::change::{BEFORE_EXIT, Candidate};
@@ -19,7 +19,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         return;
     }
     for (holder, call) in bench.releases_at(stmt.span.start) {
-        let code = code_of(&call);
+        let code = bench.code_before(sink, &holder, &call);
         let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
         let StmtKind::Return { value: Some(value) } = stmt.kind else {
             let made = function.insert_before(sink, &code);
@@ -27,11 +27,15 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         };
         let text = function.text(value);
-        let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
+        let inner = without_cast(text.trim()).trim_start_matches('(').trim_end_matches(')');
         let mentioned = [root(&holder), "errno"].iter().any(|name| function.file.mentions(value, name));
         let looks = mentioned || inner.contains(['(', '*', '[', '>', '.']);
         if looks && is_inside(bench, value, root(&holder)) {
             continue;
+        }
+        if looks && !mentioned && target.finding.family == "memory" && is_told_the_same(bench, value) {
+            let made = function.insert_before(sink, &code);
+            all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
         if looks {
             let name = function.fresh_name("result");
@@ -43,6 +47,30 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
     }
+}
+
+/// `(char *)p`: it is `p` that counts.
+fn without_cast(text: &str) -> &str {
+    let is_type = |inner: &str| {
+        inner.ends_with('*') && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_ *".contains(&byte))
+    };
+    match text.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((inner, rest)) if is_type(inner) => rest.trim_start(),
+        _ => text,
+    }
+}
+
+/// `return error("…", name);`: a call of the program's that tells nobody which error was the last one. Nothing that is
+/// released before it changes what it does.
+fn is_told_the_same(bench: &Bench<'_>, value: Span) -> bool {
+    let function = &bench.target.function;
+    let text = function.text(value);
+    let called = function.calls.iter().find(|call| call.span == value && call.direct);
+    let known = |call: &&Call| bench.workshop.function_named(&call.callee, bench.patched).is_some();
+    let inside = function.calls.iter().filter(|call| value.covers(call.span));
+    called.filter(known).is_some()
+        && !text.contains(['=', '+', '-', '['])
+        && inside.into_iter().all(|call| !bench.survey.sides.tells_error(&call.callee) && known(&call))
 }
 
 /// A pointer that the function returns may lead into what is released: read from a struct that a library has filled, or
@@ -83,7 +111,7 @@ fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroI
         let title = || format!("release `{holder}` where `{}` leaves", used.name);
         for argument in &used.args {
             let text = function.text(*argument);
-            if !is_pure(&text) {
+            if !is_pure(&text) || !is_steady(function, &text) {
                 continue;
             }
             for condition in [format!("if (!({text}))"), format!("if ({text})")] {
@@ -96,6 +124,16 @@ fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroI
         let made = function.insert_before(sink, &code_of(&call));
         all.add(made, |edits| Candidate::new(function, "release-before-macro-exit", title(), edits));
     }
+}
+
+/// Has no `volatile` variable, whose value may be another one the second time.
+pub fn is_steady(function: &FunctionSource, text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_volatile = |word: &str| {
+        function.decls.iter().any(|decl| decl.name == word && decl.canonical_type.contains("volatile"))
+            || function.names.top_level.get(word).is_some_and(|found| found.type_name.contains("volatile"))
+    };
+    !words.any(is_volatile)
 }
 
 /// Can be evaluated twice: no call, no assignment, no literal text.

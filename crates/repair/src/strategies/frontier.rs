@@ -1,7 +1,7 @@
 //! A release at other ways out of the block's life: jumps behind the allocation, ends of branches.
 
 use caulk_findings::StepKind;
-use caulk_source::{Stmt, StmtId, StmtKind};
+use caulk_source::{Span, Stmt, StmtId, StmtKind};
 
 use super::exits::what;
 use super::{Bench, Proposals, code_of};
@@ -40,13 +40,14 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 None => format!("release `{holder}` before the {}", what(&stmt.kind)),
             };
             let near = stmt.parent.map_or(stmt.span, |parent| function.stmt(parent).span);
-            if branch.is_some() && !function.file.mentions(near, root(&holder)) || is_null_here(bench, id, &holder) {
+            let concerned = || function.file.mentions(near, root(&holder)) || asks_taker(bench, id, &holder);
+            if branch.is_some() && !concerned() || is_null_here(bench, id, &holder) {
                 continue;
             }
             if branch.is_some() && holder == root(&holder) && bench.is_used_behind(id, &holder) {
                 continue;
             }
-            let code = code_of(&call);
+            let code = if branch.is_none() { bench.code_before(id, &holder, &call) } else { code_of(&call) };
             let made = match branch {
                 Some(alone) if alone == id => function.insert_after(id, &code),
                 Some(_) => function.insert_at_end(id, &code),
@@ -74,6 +75,21 @@ fn is_on_path(bench: &Bench<'_>, id: StmtId) -> bool {
     bench.is_jump(id) && lines.is_some_and(|lines| lines.contains(&last.place.line))
 }
 
+/// The branch of a test how a call went that was given the block: `r = pair(a, b); if (r == NULL) free(a);`
+fn asks_taker(bench: &Bench<'_>, branch: StmtId, holder: &str) -> bool {
+    let function = &bench.target.function;
+    let Some(StmtKind::If { cond, .. }) = function.stmt(branch).parent.map(|parent| &function.stmt(parent).kind) else {
+        return false;
+    };
+    let given = |value: Span| {
+        let mut calls = function.calls.iter().filter(|call| value.covers(call.span));
+        calls.any(|call| call.args.iter().any(|arg| function.text(arg.span) == holder))
+    };
+    let told = |name: &str| function.file.mentions(*cond, name);
+    function.assigns.iter().any(|assign| given(assign.rhs) && told(root(&function.text(assign.lhs))))
+        || function.decls.iter().any(|decl| decl.init.is_some_and(given) && told(&decl.name))
+}
+
 /// Under a test that the pointer is null.
 fn is_null_here(bench: &Bench<'_>, stmt: StmtId, holder: &str) -> bool {
     let function = &bench.target.function;
@@ -83,9 +99,20 @@ fn is_null_here(bench: &Bench<'_>, stmt: StmtId, holder: &str) -> bool {
         StmtKind::If { cond, then, .. } => {
             let text = function.text(cond);
             let inside = function.stmt(then).span.covers(function.stmt(stmt).span);
-            inside && nulls.iter().any(|null| text.contains(null.as_str())) && !text.contains("||")
+            inside && nulls.iter().any(|null| says(&text, null)) && !text.contains("||")
         }
         _ => false,
+    })
+}
+
+/// Whether a test is there word by word: `!f` is no part of `!fgets(…)`, nor of `!f->next`.
+fn says(text: &str, test: &str) -> bool {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '[' | '(');
+    text.match_indices(test).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let behind = text[at + test.len()..].chars().next();
+        !before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '>'))
+            && !behind.is_some_and(goes_on)
     })
 }
 

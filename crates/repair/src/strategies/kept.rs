@@ -33,7 +33,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let at = function.stmt(*last).span.end;
         let holders = bench.target.holders().into_iter().filter(|holder| bench.target.reaches(holder, at));
         let released = holders.flat_map(|holder| {
-            let calls = release::without(bench, &holder, &member, at);
+            let calls = release::by_destructor(bench, &holder, at);
             let calls = calls.unwrap_or_else(|| release::calls(bench, &holder, at));
             calls.into_iter().map(move |call| (holder.clone(), call))
         });

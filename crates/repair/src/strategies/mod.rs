@@ -1,5 +1,6 @@
 //! Ways to repair, from the most natural to the least. Each proposes; the proof decides.
 
+mod apart;
 mod close_once;
 mod conditional;
 mod double_free;
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 use caulk_findings::{Place, Rule};
 use caulk_source::{CallId, EditSet, FunctionSource, Origin, Refusal, Snippet, Span, StmtId, StmtKind};
 
-use crate::change::Candidate;
+use crate::change::{self, Candidate};
 use crate::configurations;
 use crate::release;
 use crate::survey::Survey;
@@ -75,6 +76,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             own_destructor::propose(bench, &mut all);
             overwrite::propose(bench, &mut all);
             conditional::propose(bench, &mut all);
+            apart::propose(bench, &mut all);
             scope_end::propose(bench, &mut all);
             kept::propose(bench, &mut all);
             unnamed::propose(bench, &mut all);
@@ -95,9 +97,13 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
         Rule::InvalidFree | Rule::LeakAtExit => {}
     }
     let counted = !release::counting(bench).is_empty();
-    for candidate in std::mem::take(&mut all.candidates) {
+    let hidden = !release::means_no_more(bench, &bench.target.finding.release);
+    for mut candidate in std::mem::take(&mut all.candidates) {
         match configurations::speaks_against(bench.target, &candidate) {
             Some(reason) => all.refusals.push(reason),
+            None if hidden && bench.calls_library(&candidate) => {
+                all.refusals.push("its release is a macro of the program, which does more".into())
+            }
             None if counted && bench.calls_library(&candidate) => {
                 all.refusals.push("the program counts such blocks, and the library's release does not".into())
             }
@@ -105,7 +111,10 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             None if bench.is_behind_errno(&candidate) => {
                 all.refusals.push("it may change `errno`, which is set there".into())
             }
-            None => all.candidates.push(candidate),
+            None => {
+                candidate.quiet_if_null = bench.quiet_if_null(&candidate);
+                all.candidates.push(candidate);
+            }
         }
     }
     all.candidates.truncate(MAX_CANDIDATES);
@@ -131,6 +140,40 @@ impl Bench<'_> {
         }
         found.truncate(6);
         found
+    }
+
+    /// A release before a statement that leaves; where one of several tests may have shown that there is nothing to
+    /// release, under the opposite test: `if (fd < 0 || fstat(fd, &st) < 0)`.
+    fn code_before(&self, jump: StmtId, holder: &str, call: &str) -> Snippet {
+        match self.guard(jump, holder).filter(|_| self.target.finding.release == "close") {
+            Some(test) => Snippet::lines([format!("if ({test})"), format!("\t{call}")]),
+            None => code_of(call),
+        }
+    }
+
+    fn guard(&self, jump: StmtId, holder: &str) -> Option<String> {
+        let function = &self.target.function;
+        let inside = function.stmt(jump).span;
+        let mut tests = function.ancestors(jump).filter_map(|at| match function.stmt(at).kind {
+            StmtKind::If { cond, then, .. } if function.stmt(then).span.covers(inside) => Some(function.text(cond)),
+            _ => None,
+        });
+        let opposite = |part: &str| {
+            let part: String = part.chars().filter(|c| !c.is_whitespace()).collect();
+            let test = part.strip_prefix(holder).or_else(|| {
+                let set = part.strip_prefix(&format!("({holder}="))?;
+                set.starts_with(|c: char| c != '=').then(|| set.rsplit_once(')').map(|split| split.1))?
+            });
+            match test? {
+                "<0" => Some(format!("{holder} >= 0")),
+                "==-1" => Some(format!("{holder} != -1")),
+                _ => None,
+            }
+        };
+        tests.find_map(|test| {
+            let parts = alternatives(&test);
+            parts.iter().filter(|_| parts.len() > 1).find_map(|part| opposite(part))
+        })
     }
 
     /// Whether a statement can be reached with the block: it comes later, or once more in a loop.
@@ -216,6 +259,14 @@ impl Bench<'_> {
         }
         let everywhere = |at: usize| file.regions.is_unconditional(at);
         matches!(defined.as_slice(), [at] if everywhere(*at))
+    }
+
+    /// Destructors in new code that are heard of unless some members are null.
+    fn quiet_if_null(&self, candidate: &Candidate) -> Vec<(String, Vec<String>)> {
+        let names: std::collections::BTreeSet<String> = change::called(&candidate.edits).into_iter().collect();
+        let own = names.into_iter().filter(|name| self.survey.destructors.contains(name));
+        let asked = own.filter_map(|name| release::quiet_if_null(self, &name).map(|members| (name, members)));
+        asked.filter(|(_, members)| !members.is_empty()).collect()
     }
 
     /// Whether new code calls the library's own release.
@@ -329,4 +380,23 @@ fn may_declare(function: &FunctionSource, stmt: StmtId) -> bool {
         _ => true,
     };
     first || function.mixes_declarations()
+}
+
+/// The operands of `||` outside of all parentheses.
+fn alternatives(test: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut found) = (0usize, 0, Vec::new());
+    let bytes = test.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth = depth.saturating_sub(1),
+            b'|' if depth == 0 && at >= from && bytes.get(at + 1) == Some(&b'|') => {
+                found.push(&test[from..at]);
+                from = at + 2;
+            }
+            _ => {}
+        }
+    }
+    found.push(&test[from..]);
+    found
 }

@@ -1,7 +1,7 @@
 //! A release where the block's scope ends: the end of a function, of a loop's body, of the block that declares it,
 //! or after the last statement that mentions it.
 
-use caulk_source::{StmtId, StmtKind};
+use caulk_source::{DeclKind, FunctionSource, Snippet, StmtId, StmtKind};
 
 use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
@@ -58,7 +58,23 @@ fn end_of(bench: &Bench<'_>, all: &mut Proposals, block: StmtId) {
         };
         let title = format!("release `{holder}` at the end of its block");
         all.add(made, |edits| Candidate::new(function, "release-at-scope-end", title, edits));
+        if !bench.is_jump(*last) && outlives_round(function, block, &holder) {
+            let none = if bench.target.finding.release == "close" { "-1" } else { "NULL" };
+            let code = Snippet::lines([call, format!("{holder} = {none};")]);
+            let title = format!("release `{holder}` at the end of each round, and forget it");
+            let made = function.insert_at_end(block, &code);
+            all.add(made, |edits| Candidate::new(function, "release-and-forget", title, edits));
+        }
     }
+}
+
+/// The body of a loop, around which the variable lives on: somebody may release it behind the loop.
+fn outlives_round(function: &FunctionSource, body: StmtId, holder: &str) -> bool {
+    let around = function.stmt(body).parent.map(|parent| &function.stmt(parent).kind);
+    let is_body = matches!(around, Some(StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. }));
+    let inside = function.stmt(body).span;
+    let decl = function.variable_at(holder, inside.start).map(|decl| &function.decls[decl]);
+    is_body && decl.is_some_and(|decl| decl.kind == DeclKind::Local && !inside.contains(decl.span.start))
 }
 
 fn after_last_mention(bench: &Bench<'_>, all: &mut Proposals, block: StmtId) {

@@ -4,7 +4,7 @@
 use caulk_findings::Rule;
 use caulk_source::{Snippet, StmtKind};
 
-use super::exits::is_pure;
+use super::exits::{is_pure, is_steady};
 use super::{Bench, Proposals};
 use crate::change::Candidate;
 use crate::release::is_release;
@@ -69,7 +69,7 @@ fn conditions(bench: &Bench<'_>, holder: &str) -> Vec<String> {
             found.push(format!("{holder} != {value}"));
         }
     }
-    found.retain(|condition| is_pure(condition) && !condition.contains('\n'));
+    found.retain(|condition| is_pure(condition) && is_steady(function, condition) && !condition.contains('\n'));
     found.dedup();
     found.truncate(3);
     found

@@ -52,6 +52,22 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             }
         }
     }
+    if let StmtKind::If { then, otherwise, .. } = stmt.kind {
+        // Which branch knows that it was not taken, the proof finds out.
+        for branch in [Some(then), otherwise].into_iter().flatten() {
+            let made = function.hoist_call(inner, None, &name, &Snippet::default(), Placement::Auto);
+            let made = made.and_then(|mut edits| {
+                let code = Snippet::line(code.clone());
+                edits.merge(&match function.stmt(branch).kind {
+                    StmtKind::Compound { .. } => function.insert_at_start(branch, &code)?,
+                    _ => function.insert_before(branch, &code)?,
+                });
+                Ok(edits)
+            });
+            all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
+        }
+        return;
+    }
     if !matches!(stmt.kind, StmtKind::Expr | StmtKind::Decl { .. }) {
         return;
     }

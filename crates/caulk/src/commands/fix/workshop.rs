@@ -4,11 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Basis, Shelf, WEIGH};
+use caulk_analysis::{Analysis, Basis, Limits, Shelf, WEIGH};
 use caulk_base::{ContentHash, FxHashMap, Hasher, Store};
 use caulk_checkers::{Memo, Options};
 use caulk_ir::{FuncId, Function, Program, Unit, UnitId};
-use caulk_repair::{Notes, Rebuilt, Survey, Workshop};
+use caulk_repair::{Doubts, Notes, Rebuilt, Survey, Workshop};
 use caulk_source::{FileText, FunctionSource, ParseRequest, SourceUnit, Span};
 
 use super::generated::Generated;
@@ -201,6 +201,27 @@ impl Shop<'_> {
         Ok((program, warnings_before, warnings_after))
     }
 
+    /// What can be made of the changed function alone of a program that differs in one from an earlier one.
+    fn glance<T: Send>(
+        &self,
+        before: &[(PathBuf, Vec<u8>)],
+        program: &Arc<Program>,
+        limits: Limits,
+        made: impl FnOnce(FuncId, &Analysis<'_>, &mut Known) -> T + Send,
+    ) -> Option<T> {
+        let (models, store) = (&self.project.config.models, self.store);
+        let known = &mut *self.known.borrow_mut();
+        let key = contents(before.iter());
+        let at = known.bases.iter().position(|(known, _)| *known == key)?;
+        // The program that candidates are compared with is needed longest.
+        known.bases[at..].rotate_left(1);
+        self.pool.install(|| {
+            let basis = &known.bases.last()?.1;
+            let (id, analysis) = caulk_analysis::glance(basis, program, models, limits, store, &known.shelf)?;
+            Some(made(id, &analysis, known))
+        })
+    }
+
     /// A function that stands in a made file as it was written in another one, in the words of that one.
     fn written(
         &self,
@@ -262,19 +283,22 @@ impl Workshop for Shop<'_> {
 
     fn look(&self, before: &[(PathBuf, Vec<u8>)], patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
         let (program, warnings_before, warnings_after) = self.link(patched)?;
-        let (models, options, store) = (&self.project.config.models, self.options, self.store);
-        let Known { shelf, memo, notes, bases } = &mut *self.known.borrow_mut();
-        let key = contents(before.iter());
-        let Some(at) = bases.iter().position(|(known, _)| *known == key) else { return Ok(None) };
-        // The program that candidates are compared with is needed longest.
-        bases[at..].rotate_left(1);
-        let Some((_, basis)) = bases.last() else { return Ok(None) };
-        let survey = self.pool.install(|| {
-            let (id, analysis) = caulk_analysis::glance(basis, &program, models, options.limits, store, shelf)?;
-            let findings = caulk_checkers::list_beside(&analysis, &options, memo);
-            Some(Survey::of_one(&analysis, id, findings, notes))
+        let options = self.options;
+        let survey = self.glance(before, &program, options.limits, |id, analysis, known| {
+            let findings = caulk_checkers::list_beside(analysis, &options, &mut known.memo);
+            Survey::of_one(analysis, id, findings, &mut known.notes)
         });
         Ok(survey.map(|survey| Rebuilt { survey, warnings_before, warnings_after }))
+    }
+
+    fn look_warily(
+        &self,
+        before: &[(PathBuf, Vec<u8>)],
+        patched: &[(PathBuf, Vec<u8>)],
+    ) -> Result<Option<Doubts>, String> {
+        let (program, _, _) = self.link(patched)?;
+        let limits = Limits { wary: true, ..self.options.limits };
+        Ok(self.glance(before, &program, limits, |id, analysis, _| Survey::wary(analysis, id)))
     }
 
     fn rebuild(&self, patched: &[(PathBuf, Vec<u8>)]) -> Result<Rebuilt, String> {
