@@ -81,8 +81,7 @@ impl Peer {
                 let mut command = Command::new("cppcheck");
                 command.args(["--quiet", "--max-configs=1", "--template={file}:{line}:{column}: warning: [{id}]"]);
                 // Its own search for configurations would analyse other programs than ours.
-                let known = unit.flags.iter().filter(|flag| ["-D", "-I", "-U"].iter().any(|p| flag.starts_with(p)));
-                command.args(known).arg(&unit.file);
+                command.args(of_preprocessor(&unit.flags)).arg(&unit.file);
                 command.current_dir(&unit.directory);
                 return command;
             }
@@ -112,6 +111,20 @@ impl Peer {
             memory_findings: all.iter().filter(|line| is_memory(line)).count(),
         })
     }
+}
+
+/// Macros and folders of headers, in one word each.
+fn of_preprocessor(flags: &[String]) -> Vec<String> {
+    let mut words = flags.iter();
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        if ["-D", "-I", "-U"].contains(&word.as_str()) {
+            found.extend(words.next().map(|value| format!("{word}{value}")));
+        } else if ["-D", "-I", "-U"].iter().any(|option| word.starts_with(option)) {
+            found.push(word.clone());
+        }
+    }
+    found
 }
 
 /// Old C that gcc takes with a warning is an error to clang 19, unless it is told otherwise.
@@ -179,6 +192,12 @@ a.c:7:1: warning: [nullPointer]
         let found: Vec<String> = warnings(log).collect();
         assert_eq!(found.len(), 3);
         assert_eq!(found.iter().map(|line| is_memory(line)).collect::<Vec<_>>(), [true, true, false]);
+    }
+
+    #[test]
+    fn folders_of_headers_may_be_words_of_their_own() {
+        let flags = ["-I", "src", "-DA=1", "-O2", "-U", "B", "-Iobjs", "-I"].map(str::to_owned);
+        assert_eq!(of_preprocessor(&flags), ["-Isrc", "-DA=1", "-UB", "-Iobjs"]);
     }
 
     #[test]
