@@ -59,6 +59,14 @@ impl Engine<'_> {
                 if self.never_returns(pointer) {
                     return Vec::new();
                 }
+                // Code of a loaded library: once it has run, others may know of it, and it has to stay.
+                if self
+                    .terms
+                    .pointee(pointer)
+                    .is_some_and(|(obj, _)| matches!(self.terms.object(obj), Object::Heap { .. }))
+                {
+                    self.escape(&mut state, pointer);
+                }
                 // What only has the right signature may as well be another function that is not ours.
                 let known = self.targets(pointer, id).filter(|targets| !targets.guessed);
                 let Some(Targets { functions, library, .. }) = known else {

@@ -56,7 +56,7 @@ pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
                 Callee::Value(value) => {
                     graph.indirect_calls += 1;
                     let result = inst.result.map(|result| function.values[result].ty);
-                    let found = slots.resolve(program, unit, function, *value, &call.args, result);
+                    let found = slots.resolve(program, id, *value, &call.args, result);
                     if let Some(found) = found {
                         graph.resolved_calls += 1;
                         graph.indirect.insert((id, inst_id), found);
@@ -89,34 +89,50 @@ pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
 const MAX_RECURSION: usize = 16;
 
 fn add_indirect(graph: &mut CallGraph, never: &IdVec<FuncId, bool>) {
-    let mut calls: Vec<(FuncId, FuncId)> = graph
-        .indirect
-        .iter()
-        .flat_map(|((from, _), targets)| targets.functions.iter().map(|&to| (*from, to)))
-        .collect();
-    calls.retain(|(_, to)| !never[*to]);
-    calls.sort_unstable();
-    calls.dedup();
-    let mut all = graph.callees.clone();
-    for &(from, to) in &calls {
-        all[from].push(to);
-    }
-    let mut component: IdVec<FuncId, (u32, usize)> = IdVec::filled(all.len(), (0, 0));
-    for (number, members) in levels(&all).into_iter().flatten().enumerate() {
-        for &member in &members {
-            component[member] = (number as u32, members.len());
+    let calls = |by_parameter: bool| {
+        let found = graph.indirect.iter().filter(|(_, targets)| targets.by_parameter == by_parameter);
+        let mut calls: Vec<(FuncId, FuncId)> =
+            found.flat_map(|((from, _), targets)| targets.functions.iter().map(|&to| (*from, to))).collect();
+        calls.retain(|(_, to)| !never[*to]);
+        calls.sort_unstable();
+        calls.dedup();
+        calls
+    };
+    let (by_member, by_parameter) = (calls(false), calls(true));
+    let with = |mut all: IdVec<FuncId, Vec<FuncId>>, calls: &[(FuncId, FuncId)]| {
+        for &(from, to) in calls {
+            all[from].push(to);
         }
-    }
-    for (from, to) in calls {
-        let (mine, size) = component[from];
-        if mine != component[to].0 || size <= MAX_RECURSION {
-            graph.callees[from].push(to);
-        }
+        all
+    };
+    let all = with(graph.callees.clone(), &by_member);
+    let recursions = components(&all);
+    let ordered = by_member.into_iter().filter(|&(from, to)| {
+        let (mine, size) = recursions[from];
+        mine != recursions[to].0 || size <= MAX_RECURSION
+    });
+    let ordered: Vec<(FuncId, FuncId)> = ordered.collect();
+    // What is passed as an argument may lead back to nearly everything: it orders nothing that is not ordered without it.
+    let recursions = components(&with(all, &by_parameter));
+    let onwards = by_parameter.into_iter().filter(|&(from, to)| recursions[from].0 != recursions[to].0);
+    for (from, to) in ordered.into_iter().chain(onwards) {
+        graph.callees[from].push(to);
     }
     for callees in graph.callees.iter_mut() {
         callees.sort_unstable();
         callees.dedup();
     }
+}
+
+/// The recursion that a function belongs to, and how many others do.
+fn components(callees: &IdVec<FuncId, Vec<FuncId>>) -> IdVec<FuncId, (u32, usize)> {
+    let mut component: IdVec<FuncId, (u32, usize)> = IdVec::filled(callees.len(), (0, 0));
+    for (number, members) in levels(callees).into_iter().flatten().enumerate() {
+        for &member in &members {
+            component[member] = (number as u32, members.len());
+        }
+    }
+    component
 }
 
 /// Tarjan's algorithm without recursion, then the longest distance to a leaf as level.

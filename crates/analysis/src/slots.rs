@@ -16,8 +16,8 @@
 
 use caulk_base::{FxHashMap, FxHashSet};
 use caulk_ir::{
-    Call, Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Op, Program, SymbolKind, Target, Ty, TypeId,
-    TypeKind, Unit, UnitId, ValueId, ValueKind,
+    Call, Callee, ExternId, FuncId, Function, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolKind, Target,
+    Ty, TypeId, TypeKind, Unit, UnitId, ValueId, ValueKind,
 };
 
 use crate::callgraph::MAX_TARGETS;
@@ -28,6 +28,8 @@ type Record<'p> = (&'p str, u64);
 /// A member by its struct and offset.
 type Key<'p> = (Record<'p>, u64);
 
+type Parameter = (FuncId, u32);
+
 /// What a call through a pointer may mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
@@ -36,6 +38,8 @@ pub struct Targets {
     pub library: Vec<ExternId>,
     /// None of them was put there by name: they are what else there is with such a signature.
     pub guessed: bool,
+    /// The pointer is a parameter: they are what is passed for it.
+    pub by_parameter: bool,
 }
 
 /// Where the addresses of functions were seen.
@@ -47,11 +51,13 @@ pub struct Slots<'p> {
     /// Members that get values of which it is not known what they are.
     open: FxHashSet<Key<'p>>,
     /// Members that get a parameter: `set_allocator(m)` with `my_malloc = m`.
-    given: FxHashMap<Key<'p>, FxHashSet<(FuncId, u32)>>,
+    given: FxHashMap<Key<'p>, FxHashSet<Parameter>>,
     /// What the program's own calls pass for a parameter.
-    passed: FxHashMap<(FuncId, u32), FxHashSet<FuncId>>,
-    /// Parameters for which something is passed that is not a function by name.
-    passed_open: FxHashSet<(FuncId, u32)>,
+    passed: FxHashMap<Parameter, FxHashSet<FuncId>>,
+    /// Parameters that are passed on for a parameter.
+    passed_on: FxHashMap<Parameter, FxHashSet<Parameter>>,
+    /// Parameters for which something is passed that is neither.
+    passed_open: FxHashSet<Parameter>,
     /// Structs that some variable fills with functions.
     tables: FxHashSet<Record<'p>>,
     by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
@@ -137,7 +143,7 @@ impl<'p> Slots<'p> {
                     continue;
                 }
                 Op::Call(call) => {
-                    self.pass(program, unit, function, call);
+                    self.pass(program, unit, id, call);
                     for &arg in &call.args {
                         self.loose.extend(functions_of(program, unit, function, arg));
                         self.loose_foreign.extend(foreign_params(program, unit, function, arg));
@@ -165,21 +171,25 @@ impl<'p> Slots<'p> {
     }
 
     /// Notes what is passed for the parameters of functions that are called by name.
-    fn pass(&mut self, program: &'p Program, unit: UnitId, function: &Function, call: &Call) {
+    fn pass(&mut self, program: &'p Program, unit: UnitId, caller: FuncId, call: &Call) {
         let Callee::Symbol(symbol) = &call.callee else { return };
         let Target::Functions(callees) = program.target(unit, *symbol) else { return };
-        for (index, &arg) in call.args.iter().enumerate() {
-            let value = &function.values[arg];
-            if value.ty != Ty::Ptr || matches!(value.kind, ValueKind::Null | ValueKind::Zero) {
-                continue;
-            }
-            let all = functions_of(program, unit, function, arg);
-            for &callee in callees {
-                let parameter = (callee, index as u32);
-                if all.is_empty() {
-                    self.passed_open.insert(parameter);
-                } else {
-                    self.passed.entry(parameter).or_default().extend(all);
+        let function = program.function(caller);
+        let pointers = call.args.iter().enumerate().filter(|(_, arg)| function.values[**arg].ty == Ty::Ptr);
+        // `each(list, quick ? look : NULL)`
+        let values = pointers.flat_map(|(index, &arg)| {
+            let chosen = choices(function, arg);
+            let all = if chosen.is_empty() { vec![arg] } else { chosen };
+            all.into_iter().map(move |value| (index as u32, value))
+        });
+        for (index, value) in values {
+            let all = functions_of(program, unit, function, value);
+            for parameter in callees.iter().map(|&callee| (callee, index)) {
+                match function.values[value].kind {
+                    ValueKind::Null | ValueKind::Zero => {}
+                    _ if !all.is_empty() => self.passed.entry(parameter).or_default().extend(all),
+                    ValueKind::Param(own) => _ = self.passed_on.entry(parameter).or_default().insert((caller, own)),
+                    _ => _ = self.passed_open.insert(parameter),
                 }
             }
         }
@@ -190,10 +200,24 @@ impl<'p> Slots<'p> {
     fn given(&self, key: Key<'p>) -> Option<Vec<FuncId>> {
         let mut found = Vec::new();
         for parameter in self.given.get(&key).into_iter().flatten() {
-            if self.passed_open.contains(parameter) || self.anywhere.contains(&parameter.0) {
+            found.extend(self.passed_for(*parameter, |_| true)?);
+        }
+        Some(found)
+    }
+
+    /// The functions that are passed for a parameter, also by way of other parameters; `None`: nobody knows.
+    fn passed_for(&self, parameter: Parameter, is_closed: impl Fn(FuncId) -> bool) -> Option<FxHashSet<FuncId>> {
+        let (mut found, mut seen, mut open) = (FxHashSet::default(), FxHashSet::default(), vec![parameter]);
+        while let Some(parameter) = open.pop() {
+            if !seen.insert(parameter) {
+                continue;
+            }
+            let (function, _) = parameter;
+            if self.passed_open.contains(&parameter) || self.anywhere.contains(&function) || !is_closed(function) {
                 return None;
             }
-            found.extend(self.passed.get(parameter).into_iter().flatten());
+            found.extend(self.passed.get(&parameter).into_iter().flatten());
+            open.extend(self.passed_on.get(&parameter).into_iter().flatten());
         }
         Some(found)
     }
@@ -202,12 +226,12 @@ impl<'p> Slots<'p> {
     pub fn resolve(
         &self,
         program: &'p Program,
-        unit: UnitId,
-        function: &'p Function,
+        caller: FuncId,
         value: ValueId,
         args: &[ValueId],
         result: Option<Ty>,
     ) -> Option<Targets> {
+        let (unit, function) = (program.unit_of(caller), program.function(caller));
         let direct = functions_of(program, unit, function, value);
         if !direct.is_empty() {
             return Some(Targets { functions: direct.to_vec(), ..Targets::default() });
@@ -216,6 +240,21 @@ impl<'p> Slots<'p> {
         let fitting = |all: &FxHashSet<FuncId>| -> Vec<FuncId> {
             all.iter().copied().filter(|id| fits(program.function(*id), &types, result)).collect()
         };
+        // Only this file can call a static function: its parameter is what is passed there.
+        let is_static = |id: FuncId| {
+            let unit = &program.units[program.unit_of(id)];
+            unit.symbols[program.function(id).symbol].linkage == Linkage::Internal
+        };
+        if let ValueKind::Param(index) = function.values[value].kind
+            && let Some(passed) = self.passed_for((caller, index), is_static)
+        {
+            let mut functions = fitting(&passed);
+            functions.sort_unstable();
+            let is_known = !functions.is_empty() && functions.len() == passed.len();
+            if is_known && functions.len() <= MAX_TARGETS {
+                return Some(Targets { functions, by_parameter: true, ..Targets::default() });
+            }
+        }
         let from = match function.values[value].kind {
             ValueKind::Inst(inst) => match &function.insts[inst].op {
                 Op::Load { ptr } => Some(*ptr),
@@ -255,7 +294,12 @@ impl<'p> Slots<'p> {
         library.sort_unstable();
         library.dedup();
         let count = found.len() + library.len();
-        (1..=MAX_TARGETS).contains(&count).then_some(Targets { functions: found, library, guessed })
+        (1..=MAX_TARGETS).contains(&count).then_some(Targets {
+            functions: found,
+            library,
+            guessed,
+            by_parameter: false,
+        })
     }
 
     /// Loads of a function that read null for sure.

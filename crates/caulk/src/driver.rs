@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use caulk_analysis::{Analysis, Limits};
 use caulk_base::Store;
 use caulk_checkers::Options;
-use caulk_findings::Findings;
+use caulk_findings::{Findings, Fingerprint};
 use caulk_frontend::{CacheChoice, FrontendError, Loaded, Request};
 
 use crate::args::LoadArgs;
@@ -72,6 +72,8 @@ pub(crate) fn check(project: &Project, at_exit: bool, jobs: usize) -> Result<Fin
     let analysis = analyse(project, jobs)?;
     let analysed = began.elapsed();
     let mut findings = pool(jobs)?.install(|| caulk_checkers::findings_of(&analysis, &options));
+    let repeated: Vec<Fingerprint> = caulk_checkers::repeated(&findings.findings).into_iter().cloned().collect();
+    findings.findings.retain(|finding| !repeated.contains(&finding.fingerprint));
     findings.summary.stats.functions_analysed = analysis.analysed as u64;
     findings.summary.units_failed = loaded.failed.len() as u64;
     findings.summary.units_passed_over = loaded.passed_over.count() as u64;

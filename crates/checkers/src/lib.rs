@@ -10,6 +10,7 @@ mod latent;
 mod members;
 mod memo;
 mod naming;
+mod repeated;
 mod steps;
 mod verify;
 
@@ -24,6 +25,8 @@ use caulk_solver::Verdict;
 
 pub use crate::memo::Memo;
 use crate::naming::Names;
+use crate::repeated::UNCONFIRMED;
+pub use crate::repeated::repeated;
 use crate::verify::Verified;
 
 /// What to look for.
@@ -198,9 +201,7 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident, inside: &inside::Inside
         doubts.push("it was passed to a function without body or model that takes it as pointer to const".to_string());
     }
     if !incident.confirmed {
-        doubts.push(
-            "the function has too many paths: none of those recorded could be followed alone to the end".to_string(),
-        );
+        doubts.push(UNCONFIRMED.to_string());
     }
     let summary = knowledge.summary(incident.function);
     let assumptions = if incident.lent {

@@ -52,10 +52,16 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let findings = pool.install(|| caulk_checkers::findings_with(&analysis, &options, &mut known.memo));
     let imported = (!args.from.is_empty()).then(|| alarms::locate(read, &analysis, &findings.findings));
     let suppressed = suppressed(&findings, &project);
+    let repeated = caulk_checkers::repeated(&findings.findings);
+    let asked_for = |finding: &Finding| match &imported {
+        Some(imported) => imported.is_about(finding),
+        None if args.findings.is_empty() => !repeated.contains(&finding.fingerprint),
+        None => true,
+    };
     let wanted = |finding: &Finding| {
         wanted(finding, &project.config)
             && !suppressed.contains(&finding.fingerprint.0)
-            && imported.as_ref().is_none_or(|imported| imported.is_about(finding))
+            && asked_for(finding)
             && (args.findings.is_empty() || args.findings.contains(&finding.fingerprint.0))
     };
     bar.phase("proving patches");
