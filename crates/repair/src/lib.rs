@@ -38,6 +38,7 @@ mod strategies;
 mod survey;
 mod takes;
 mod target;
+mod unset;
 mod watched;
 mod weigh;
 mod workshop;
