@@ -24,6 +24,7 @@ mod change;
 mod children;
 mod configurations;
 mod flushing;
+mod lasting;
 mod lockstep;
 mod notes;
 mod origin;
