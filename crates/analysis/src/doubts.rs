@@ -57,6 +57,9 @@ impl Engine<'_> {
                             if known.lent {
                                 doubts.push(Doubt::Lent);
                             }
+                            if self.is_bereft(state, obj, known.family) {
+                                doubts.push(Doubt::Bereft);
+                            }
                             let nothing = self.may_be_asked_for_nothing(state, obj, at);
                             if known.status.may(Status::FREED) || known.drained || known.doubted || nothing {
                                 doubts.push(Doubt::MayBeReleased);
@@ -80,16 +83,89 @@ impl Engine<'_> {
                                 doubts.push(Doubt::Held);
                             }
                         }
-                        (Object::Deref(_), _) if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
+                        (Object::Deref(_), _) if self.is_own_part(state, ptr, at) => {
+                            doubts.push(if self.is_unset(state, ptr) { Doubt::Unset } else { Doubt::Part });
+                        }
                         (Object::Deref(_), _) => doubts.push(Doubt::NotOurs),
                         _ => doubts.push(Doubt::Blurred),
                     }
                 }
-                _ if self.is_own_part(state, ptr, at) => doubts.push(Doubt::Part),
+                _ if self.is_own_part(state, ptr, at) => {
+                    doubts.push(if self.is_unset(state, ptr) { Doubt::Unset } else { Doubt::Part });
+                }
                 _ => doubts.push(Doubt::Blurred),
             }
         }
         self.releases.entry(at).or_default().extend(doubts);
+        self.note_parts(state, ptr, at);
+    }
+
+    /// Which parts of a block were written that is given to a releasing function.
+    fn note_parts(&mut self, state: &State, ptr: TermId, at: InstId) {
+        let (Some((obj, Off::At(0))), Op::Call(call)) = (self.terms.pointee(ptr), &self.function.insts[at].op) else {
+            return;
+        };
+        let given = call.args.iter().position(|arg| state.value(*arg) == Some(ptr));
+        let (Some(argument), Some(known)) = (given, state.obj(obj)) else { return };
+        if !known.raw || known.zeroed || state.epoch(obj) != 0 || state.weak_of(obj).next().is_some() {
+            return;
+        }
+        let is_sure = |cell: &Cell| {
+            let merged = matches!(self.terms.get(cell.term), Term::Content { obj: of, .. } if *of == obj);
+            !(merged && known.ragged)
+        };
+        let parts = state.cells_of(obj).filter(|(_, cell)| is_sure(cell)).filter_map(|((_, off), cell)| match off {
+            Off::At(offset) => Some((*offset, cell.size)),
+            _ => None,
+        });
+        let parts: Vec<(i64, u64)> = parts.collect();
+        match self.written.entry(at) {
+            std::collections::btree_map::Entry::Vacant(entry) => _ = entry.insert((argument as u32, parts)),
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                entry.get_mut().1.retain(|part| parts.contains(part));
+            }
+        }
+    }
+
+    /// Is it what lay in a block before anybody wrote there?
+    fn is_unset(&self, state: &State, ptr: TermId) -> bool {
+        match *self.terms.get(ptr) {
+            Term::Content { obj, off: Off::At(_), epoch: 0 } => {
+                state.obj(obj).is_some_and(|known| known.raw && !known.zeroed)
+                    && state.epoch(obj) == 0
+                    && state.weak_of(obj).next().is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// `setvbuf(f, buf, …); free(buf);`: who closes the stream now writes into what is gone. A stream into memory writes
+    /// there, too.
+    fn is_bereft(&self, state: &State, obj: ObjId, family: FamilyId) -> bool {
+        let spec = &self.models.families[family];
+        if spec.is_memory || spec.is_integer {
+            return false;
+        }
+        let gone = |block: ObjId| {
+            matches!(self.terms.object(block), Object::Heap { .. })
+                && state.obj(block).is_some_and(|known| known.status.may(Status::FREED))
+        };
+        let held = state.cells_of(obj).map(|(_, cell)| cell.term).chain(state.weak_of(obj));
+        let beside = |block: ObjId| match (self.terms.object(obj), self.terms.object(block)) {
+            (Object::Heap { site, sub, .. }, Object::Heap { site: same, sub: other, .. }) => {
+                site == same && sub != other
+            }
+            _ => false,
+        };
+        held.into_iter().any(|term| self.terms.mentions(term).iter().any(|block| gone(*block)))
+            || state.objs.iter().any(|(block, _)| beside(*block) && gone(*block))
+    }
+
+    /// Who is given nothing but numbers has nothing to fill a block with: `malloc(size)`.
+    pub(crate) fn is_given_numbers_only(&self, at: InstId) -> bool {
+        let Op::Call(call) = &self.function.insts[at].op else { return false };
+        let number = |arg: &ValueId| matches!(self.function.values[*arg].ty, Ty::Int(_));
+        !call.args.is_empty() && call.args.iter().all(number)
     }
 
     /// Whether a pointer into the middle of a block is the one that its maker returned, and is given to a function of the

@@ -131,6 +131,8 @@ pub(crate) struct Engine<'a> {
     pub incidents: BTreeMap<IncidentKey, Incident>,
     pub sites: FxHashMap<(InstId, u32), crate::summary::SiteFact>,
     pub releases: BTreeMap<InstId, BTreeSet<Doubt>>,
+    /// See [`ReleaseFact::written`].
+    pub written: BTreeMap<InstId, (u32, Vec<(i64, u64)>)>,
     pub suspicions: BTreeSet<(InstId, IncidentKind)>,
     pub exits: Vec<Exit>,
     /// Some path releases parts of a structure we cannot name one by one.
@@ -243,6 +245,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         incidents: BTreeMap::new(),
         sites: FxHashMap::default(),
         releases: BTreeMap::new(),
+        written: BTreeMap::new(),
         suspicions: BTreeSet::new(),
         exits: Vec::new(),
         drained: false,

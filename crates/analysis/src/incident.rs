@@ -130,6 +130,10 @@ pub enum Doubt {
     /// The pointer is what the block's maker handed out, which is not its beginning: whoever releases it must know the way
     /// back.
     Shifted,
+    /// A destructor looks at a part of the block that nobody has written.
+    Unset,
+    /// What it works on, a buffer that it was given, may be gone already.
+    Bereft,
 }
 
 /// A call that releases, over all states that reach it. No doubts: in every state the pointer is
@@ -139,4 +143,7 @@ pub struct ReleaseFact {
     pub inst: InstId,
     /// Sorted.
     pub doubts: Vec<Doubt>,
+    /// Where the block is one that nobody has filled as a whole: the argument that it is, and the parts that were written
+    /// on every path, by offset and size.
+    pub written: Option<(u32, Vec<(i64, u64)>)>,
 }

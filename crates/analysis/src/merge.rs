@@ -174,8 +174,8 @@ pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
-    let (blurred, kept, untold) = (Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, blurred, kept, untold, memory }.run()
+    let (blurred, kept, untold, ragged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Joiner { terms, site, hull, old, new, facts, blurred, kept, ragged, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -191,6 +191,8 @@ struct Joiner<'a> {
     blurred: Vec<ObjId>,
     /// Inputs that were stored on one of the ways.
     kept: Vec<ObjId>,
+    /// Blocks of which one way has written a part that the other has not.
+    ragged: Vec<ObjId>,
     /// Blocks that a merged value may lead to and no longer tells of.
     untold: Vec<ObjId>,
     memory: FamilyId,
@@ -225,6 +227,13 @@ impl Joiner<'_> {
             drains: old.drains || new.drains,
             trace: trace::merge(&old.trace, &new.trace),
         };
+        for obj in self.ragged {
+            if joined.obj(obj).is_some_and(|state| state.raw && !state.ragged)
+                && let Some(state) = joined.obj_mut(obj)
+            {
+                state.ragged = true;
+            }
+        }
         for obj in self.blurred {
             if joined.obj(obj).is_some_and(|state| !state.escaped)
                 && let Some(state) = joined.obj_mut(obj)
@@ -376,6 +385,12 @@ impl Joiner<'_> {
                 let initial =
                     matches!(self.terms.get(term), Term::Content { obj: of, off: at, .. } if *of == obj && *at == off);
                 // The content as it was may be there still, or not.
+                if initial
+                    && matches!(self.terms.get(term), Term::Content { epoch: 0, .. })
+                    && matches!(self.terms.object(obj), Object::Heap { .. })
+                {
+                    self.ragged.push(obj);
+                }
                 let may_stay = initial && size == 8 && !self.terms.is_private(term);
                 let given = match self.terms.get(term) {
                     Term::Param(_) => true,

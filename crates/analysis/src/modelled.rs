@@ -408,7 +408,8 @@ impl Engine<'_> {
                 }
                 let may_fail = ending == Ending::Either && !returns.nonnull && returns.fails.is_some();
                 let failure = returns.fails.unwrap_or(0);
-                let known = ObjState { zeroed: *zeroed, failure, ..ObjState::fresh(*family, may_fail) };
+                let raw = !zeroed && self.models.families[*family].is_memory && self.is_given_numbers_only(id);
+                let known = ObjState { zeroed: *zeroed, raw, failure, ..ObjState::fresh(*family, may_fail) };
                 let term = self.allocate(state, id, *sub, known, true);
                 *sub += 1;
                 if self.models.families[*family].is_integer && self.is_for_standard(id) {

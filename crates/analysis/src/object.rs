@@ -98,6 +98,10 @@ pub struct ObjState {
     pub single: bool,
     /// The contents were all zero at allocation.
     pub zeroed: bool,
+    /// Nobody has written there but what is told of it: for the rest it holds what lay in memory before.
+    pub raw: bool,
+    /// Some part was written on one of the ways here and not on another.
+    pub ragged: bool,
     /// Where it was released; meaningful with `FREED`.
     pub freed_at: Option<InstId>,
     /// How far from the pointer the released block begins: `free(p - 16)`.
@@ -135,6 +139,8 @@ impl ObjState {
             failure: 0,
             single: false,
             zeroed: false,
+            raw: false,
+            ragged: false,
             freed_at: None,
             freed_off: 0,
             retained: 0,
@@ -179,6 +185,8 @@ impl ObjState {
             failure: self.failure,
             single: self.single && other.single,
             zeroed: self.zeroed && other.zeroed,
+            raw: self.raw || other.raw,
+            ragged: self.ragged || other.ragged,
             freed_at: self.freed_at.or(other.freed_at),
             freed_off: if self.freed_at.is_some() { self.freed_off } else { other.freed_off },
             retained: self.retained.max(other.retained),

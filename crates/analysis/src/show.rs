@@ -278,6 +278,8 @@ fn doubt(doubt: Doubt) -> &'static str {
         Doubt::Held => "the place it was read from points to it",
         Doubt::Part => "a part of it was put there by others",
         Doubt::Unsettled => "a recursion that was not followed to its end was given it",
+        Doubt::Unset => "a part of it that is looked at was never written",
+        Doubt::Bereft => "what it works on may be released already",
         Doubt::Blurred => "several blocks are treated as one",
         Doubt::Shifted => "the pointer does not lead to its beginning",
     }

@@ -255,7 +255,10 @@ impl Engine<'_> {
             releases: self
                 .releases
                 .into_iter()
-                .map(|(inst, doubts)| ReleaseFact { inst, doubts: doubts.into_iter().collect() })
+                .map(|(inst, doubts)| {
+                    let written = self.written.remove(&inst);
+                    ReleaseFact { inst, doubts: doubts.into_iter().collect(), written }
+                })
                 .collect(),
             suspicions: self.suspicions.into_iter().map(|(at, kind)| Suspicion { function: id, at, kind }).collect(),
             degraded: self.degraded,

@@ -80,6 +80,9 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
             return Some(format!("`{name}` is something else in another configuration"));
         }
     }
+    if let Some(reason) = by_constant(function, &holders, false) {
+        return Some(reason);
+    }
     for (id, call) in function.calls.iter_ids().filter(|(_, call)| call.direct) {
         let given = |arg: &caulk_source::Argument| holders.contains(&function.text(arg.span));
         let positions: Vec<usize> = (0..call.args.len()).filter(|at| given(&call.args[*at])).collect();
@@ -87,7 +90,7 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         if positions.is_empty() && !is_made {
             continue;
         }
-        let Some(body) = bench.workshop.varying_function(&call.callee, bench.patched) else { continue };
+        let Some(body) = bench.workshop.function_named(&call.callee, bench.patched) else { continue };
         let parameters: Vec<&String> =
             body.decls.iter().filter(|decl| decl.kind == DeclKind::Parameter).map(|decl| &decl.name).collect();
         let mut names: Vec<String> = positions.iter().filter_map(|at| parameters.get(*at).copied().cloned()).collect();
@@ -100,8 +103,75 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         if branches.iter().filter(other).any(keeps) {
             return Some(format!("`{}` does more with it in another configuration", call.callee));
         }
+        if let Some(reason) = by_constant(&body, &names, is_made) {
+            return Some(reason);
+        }
     }
     None
+}
+
+/// `if (KEEP_LAST) last = p;`, where `KEEP_LAST` is a macro that other configurations define otherwise: the code is there, and
+/// is not run here.
+fn by_constant(function: &FunctionSource, names: &[String], makes: bool) -> Option<String> {
+    let ifs = function.stmts.iter().filter_map(|stmt| match stmt.kind {
+        StmtKind::If { cond, .. } => Some((cond, stmt.span)),
+        _ => None,
+    });
+    for (cond, whole) in ifs {
+        let used = function.macros.iter().filter(|used| cond.covers(used.span));
+        let decides = |span: Span, name: &str| is_constant(function, cond, span) || is_configured(&function.file, name);
+        let Some(used) = used.into_iter().find(|used| decides(used.span, &used.name)) else { continue };
+        let rest = Span::new(cond.end, whole.end);
+        // The one that makes the block may get it from elsewhere there.
+        let returns = |stmt: &caulk_source::Stmt| {
+            rest.covers(stmt.span) && matches!(stmt.kind, StmtKind::Return { value: Some(_) })
+        };
+        let another = makes && function.stmts.iter().any(returns);
+        if another || names.iter().any(|name| concerns(function, rest, name, usize::MAX)) {
+            return Some(format!("`{}` is something else in another configuration", used.name));
+        }
+    }
+    None
+}
+
+/// Is the operand of `&&` and `||` in which a macro stands made of constants only?
+fn is_constant(function: &FunctionSource, cond: Span, used: Span) -> bool {
+    let file = &function.file;
+    let tokens = file.tokens_in(cond);
+    let is_joint = |at: &usize| {
+        let same = |punct: u8| tokens[*at].is(punct) && tokens.get(at + 1).is_some_and(|next| next.is(punct));
+        same(b'&') || same(b'|')
+    };
+    let joints: Vec<usize> = (0..tokens.len()).filter(is_joint).collect();
+    let start = joints
+        .iter()
+        .rev()
+        .find(|at| tokens[**at].span.end <= used.start)
+        .map_or(cond.start, |at| tokens[*at].span.end);
+    let end =
+        joints.iter().find(|at| tokens[**at].span.start >= used.end).map_or(cond.end, |at| tokens[*at].span.start);
+    let operand = Span::new(start, end);
+    !function.refs.iter().any(|read| operand.covers(read.span))
+        && !function.calls.iter().any(|call| operand.covers(call.span))
+}
+
+/// Does the file define the macro more than once, or under a condition?
+fn is_configured(file: &FileText, name: &str) -> bool {
+    let (mut depth, mut found) = (0usize, 0usize);
+    for line in file.bytes.split(|byte| *byte == b'\n') {
+        let Some(line) = line.trim_ascii_start().strip_prefix(b"#").map(<[u8]>::trim_ascii_start) else { continue };
+        if line.starts_with(b"if") {
+            depth += 1;
+        } else if line.starts_with(b"endif") {
+            depth = depth.saturating_sub(1);
+        } else if let Some(rest) = line.strip_prefix(b"define").map(<[u8]>::trim_ascii_start) {
+            let ends = |rest: &[u8]| !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            if rest.strip_prefix(name.as_bytes()).is_some_and(ends) {
+                found += 1 + depth.min(1);
+            }
+        }
+    }
+    found > 1
 }
 
 /// How often a file defines a function or macro, in whatever configuration.

@@ -13,6 +13,7 @@ use caulk_ir::{FuncId, InitValue, InstId, Program, SymbolId, Target, Unit, UnitI
 
 use crate::sides::Sides;
 use crate::survey::{self, Spot, Way};
+use crate::unset;
 use crate::watched::{self, Watched};
 
 /// Notes on the functions of the last program.
@@ -96,7 +97,8 @@ impl Notes {
 fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
     let program = analysis.knowledge.program;
     let function = program.function(id);
-    let releases = analysis.releases(id).iter().map(|fact| (spot(analysis, id, fact.inst), fact.doubts.clone()));
+    let releases =
+        analysis.releases(id).iter().map(|fact| (spot(analysis, id, fact.inst), unset::doubts(analysis, id, fact)));
     let mut noted = Noted {
         file: program.units[program.unit_of(id)].source.clone(),
         releases: releases.collect(),

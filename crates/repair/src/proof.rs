@@ -374,6 +374,8 @@ fn say(doubt: Doubt, finding: &Finding) -> String {
         Doubt::StillReferenced | Doubt::Held => "on some path the block is still in use elsewhere".into(),
         Doubt::Part => "it is not certain to whom the parts belong that are released with it".into(),
         Doubt::Unsettled => "it was given to functions that call each other, and more than could be followed".into(),
+        Doubt::Unset => "a part of the block that is looked at then was never written".into(),
+        Doubt::Bereft => "what it works on may be released already".into(),
         Doubt::Blurred => "it is not certain which block the pointer means there".into(),
         Doubt::Shifted => "the pointer there does not lead to the beginning of its block".into(),
     }

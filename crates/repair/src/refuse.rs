@@ -5,6 +5,7 @@ use caulk_source::{Call, DeclKind, FunctionSource, StmtKind};
 
 use crate::assertions;
 use crate::flushing;
+use crate::lasting;
 use crate::sides::{LOCKS, SPLITS, Sides};
 use crate::target::Target;
 
@@ -48,11 +49,14 @@ const MEANT: &[&str] = &[
     "at process exit",
 ];
 
-const LOCKING: &[&str] = &["flock", "lockf", "lockf64", LOCKS];
+pub const LOCKING: &[&str] = &["flock", "lockf", "lockf64", LOCKS];
 const BINDING: &[&str] = &["bind"];
 const PAIRED: &[&str] = &["pipe", "pipe2", "socketpair", "openpty"];
 const FORKING: &[&str] = &["fork", "vfork", "clone", "posix_spawn", "posix_spawnp", "forkpty"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
+
+/// Functions that return twice: what variables that were set in between hold then is not known.
+const COMING_BACK: &[&str] = &["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext"];
 
 /// How far a pointer is followed that may be written down as a text.
 const TEXT_DEPTH: u32 = 3;
@@ -70,6 +74,12 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
         return Some("a comment says that it is meant".into());
     }
     let leak = matches!(finding.rule, Rule::MemoryLeak | Rule::ResourceLeak);
+    if function.calls.iter().any(|call| COMING_BACK.contains(&call.callee.as_str())) {
+        return Some("a jump comes back to it, and its variables may be what they were before".into());
+    }
+    if finding.rule == Rule::MemoryLeak && is_shown_to_others(target, sides) {
+        return Some("it lay where another thread or a signal handler may have found it".into());
+    }
     if leak && is_marked(target) {
         return Some("it is marked as a leak that is meant".into());
     }
@@ -78,7 +88,10 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
     }
     if leak
         && sides.splits_elsewhere()
-        && function.calls.iter().any(|call| given_to_any(target, sides, call, &[SPLITS]))
+        && target
+            .name
+            .as_ref()
+            .is_some_and(|name| function.calls.iter().any(|call| given_to_any(function, name, sides, call, &[SPLITS])))
     {
         return Some("`strtok` may go on in it elsewhere".into());
     }
@@ -113,6 +126,9 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
         if may_stand_in(target) {
             return Some("it may be opened to be a standard descriptor".into());
         }
+        if let Some(reason) = lasting::reason(target, sides, body) {
+            return Some(reason);
+        }
         if is_known_by_number(target) || is_copied(target) {
             return Some("somebody else may need what it stands for".into());
         }
@@ -122,13 +138,27 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
 
 /// `snprintf(handle, size, "%p", p)`, here or in a function that is given it: who reads the text has the block again.
 fn is_told_as_text(function: &FunctionSource, name: &str, body: &Bodies<'_>, depth: u32) -> bool {
+    let names = spelled_anew(function, name);
     function.calls.iter().any(|call| {
-        let format = call.args.iter().position(|arg| function.text(arg.span).contains("%p"));
-        let is_given = |arg: &caulk_source::Argument| function.file.mentions(arg.span, name);
+        let format = call.args.iter().position(|arg| {
+            let text = function.text(arg.span);
+            text.contains("%p") || text.contains("PTR")
+        });
+        let is_given =
+            |arg: &caulk_source::Argument| names.iter().any(|(name, _)| function.file.mentions(arg.span, name));
+        let writes = || call.callee.contains("printf") && !is_shown(&call.callee) || writes_text(call, body);
         if let Some(at) = format
             && call.args[at + 1..].iter().any(is_given)
-            && (call.callee.contains("sprintf") || call.callee.contains("snprintf") || writes_text(call, body))
+            && writes()
         {
+            return true;
+        }
+        // `"%lx", (unsigned long)p`: as a number, by whatever format.
+        let is_number = |arg: &caulk_source::Argument| {
+            let text = function.text(arg.span);
+            names.iter().any(|(name, number)| *number && text == *name || is_cast_to_number(&text, name))
+        };
+        if call.args.iter().any(is_number) && writes() {
             return true;
         }
         let Some(at) = call.args.iter().position(|arg| function.text(arg.span) == name) else { return false };
@@ -138,6 +168,37 @@ fn is_told_as_text(function: &FunctionSource, name: &str, body: &Bodies<'_>, dep
             parameter.is_some_and(|parameter| is_told_as_text(&callee, &parameter.name, body, depth - 1))
         })
     })
+}
+
+/// The name itself, and variables that are set to it: whether as numbers.
+fn spelled_anew(function: &FunctionSource, name: &str) -> Vec<(String, bool)> {
+    let mut names = vec![(name.to_owned(), false)];
+    let set = |text: String| {
+        let number = is_cast_to_number(&text, name);
+        (number || text == name || text.starts_with('(') && text.ends_with(&format!("){name}"))).then_some(number)
+    };
+    for decl in function.decls.iter() {
+        if let Some(number) = decl.init.and_then(|init| set(function.text(init))) {
+            names.push((decl.name.clone(), number));
+        }
+    }
+    for assign in &function.assigns {
+        if let Some(number) = set(function.text(assign.rhs)) {
+            names.push((function.text(assign.lhs), number));
+        }
+    }
+    names
+}
+
+/// `(uintptr_t)p`
+fn is_cast_to_number(text: &str, name: &str) -> bool {
+    let before = text.strip_suffix(name).map(str::trim_end);
+    let inside = before.and_then(|before| before.strip_prefix('(')?.strip_suffix(')'));
+    inside.is_some_and(|inside| !inside.contains('*') && (inside.contains("long") || inside.contains("_t")))
+}
+
+fn is_shown(callee: &str) -> bool {
+    matches!(callee, "printf" | "vprintf" | "fprintf" | "vfprintf" | "__printf_chk" | "__fprintf_chk")
 }
 
 /// A function of the program that writes what it is given into a text, and does not show that.
@@ -228,40 +289,59 @@ fn is_marked(target: &Target<'_>) -> bool {
         || function.calls.iter().any(|call| marks(&call.callee) && call.args.iter().any(|arg| is_it(arg.span)))
 }
 
+/// Does the block lie in a global variable for a while? Who runs beside the function may have read that; who reads and
+/// writes it in one is sure to be there.
+fn is_shown_to_others(target: &Target<'_>, sides: &Sides) -> bool {
+    let function = &target.function;
+    let Some(name) = &target.name else { return false };
+    let names = spelled_anew(function, name);
+    let is_it = |text: &str| names.iter().any(|(name, _)| name == text);
+    let exchanges =
+        |called: &str| called.starts_with("atomic_") || called.starts_with("__atomic") || called.starts_with("__sync");
+    let is_local = |text: &str| {
+        let own = |kind: DeclKind| matches!(kind, DeclKind::Parameter | DeclKind::Local);
+        function.decls.iter().any(|decl| own(decl.kind) && decl.name == crate::target::root(text))
+    };
+    let mut puts = function.assigns.iter().filter(|assign| is_it(&function.text(assign.rhs)));
+    function.macros.iter().any(|used| exchanges(&used.name) && used.args.iter().any(|arg| is_it(&function.text(*arg))))
+        || function
+            .calls
+            .iter()
+            .any(|call| exchanges(&call.callee) && call.args.iter().any(|arg| is_it(&function.text(arg.span))))
+        || sides.has_company() && puts.any(|assign| !is_local(&function.text(assign.lhs)))
+}
+
 fn holds_lock(target: &Target<'_>, sides: &Sides) -> bool {
     let Some(name) = &target.name else { return false };
     let function = &target.function;
     name.to_ascii_lowercase().contains("lock")
-        || function.calls.iter().any(|call| given_to_any(target, sides, call, LOCKING))
+        || function.calls.iter().any(|call| given_to_any(function, name, sides, call, LOCKING))
 }
 
 /// A socket that is bound where the function does not say that it has failed: it may be there to be the only one.
 fn holds_name(target: &Target<'_>, sides: &Sides) -> bool {
     let function = &target.function;
-    let Some(sink) = target.sink else { return true };
-    let failed = match function.stmt(sink).kind {
-        StmtKind::Return { value: Some(value) } => {
-            let text = function.text(value);
-            let text = text.trim_matches(['(', ')', ' ']);
-            text.starts_with('-') || matches!(text, "NULL" | "false" | "FALSE" | "INVALID_SOCKET")
-        }
-        StmtKind::Goto { .. } | StmtKind::Continue => true,
-        _ => false,
-    };
-    !failed && function.calls.iter().any(|call| given_to_any(target, sides, call, BINDING))
+    let Some(name) = &target.name else { return target.sink.is_none() };
+    let binds = |call: &Call| given_to_any(function, name, sides, call, BINDING);
+    target.sink.is_none() || !lasting::is_failure(target) && function.calls.iter().any(binds)
 }
 
 /// Does the call hand what the finding is about to one of these functions, itself or through others?
-fn given_to_any(target: &Target<'_>, sides: &Sides, call: &Call, names: &[&str]) -> bool {
-    let function = &target.function;
-    let Some(name) = &target.name else { return false };
+pub fn given_to_any(function: &FunctionSource, name: &str, sides: &Sides, call: &Call, names: &[&str]) -> bool {
     let given = call.args.iter().enumerate().filter(|(_, arg)| function.file.mentions(arg.span, name));
     given.into_iter().any(|(at, _)| sides.receivers(&call.callee, at).iter().any(|one| names.contains(one)))
-        || names.contains(&LOCKS) && locks(function, call)
+        || names.contains(&LOCKS) && locks(function, name, call)
 }
 
-fn locks(function: &FunctionSource, call: &Call) -> bool {
-    call.callee == "fcntl" && call.args.get(1).is_some_and(|arg| function.text(arg.span).contains("SETLK"))
+fn locks(function: &FunctionSource, name: &str, call: &Call) -> bool {
+    const ASKING: &[&str] = &["F_GET", "F_SETFL", "F_SETFD", "F_DUPFD", "F_OFD_GETLK", "F_SETPIPE", "F_ADD_SEALS"];
+    let asks = |text: &str| ASKING.iter().any(|word| text.starts_with(word));
+    let command = call.args.get(1).map(|arg| function.text(arg.span));
+    matches!(call.callee.as_str(), "fcntl" | "fcntl64")
+        && command.is_some_and(|command| {
+            let given = || call.args.first().is_some_and(|arg| function.file.mentions(arg.span, name));
+            command.contains("SETLK") || !asks(&command) && given()
+        })
 }
 
 /// `while (fd < 3)`: who opens descriptors until the standard ones are taken wants them to stay. `dup2(fd, 1)`: if the

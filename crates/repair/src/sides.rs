@@ -30,7 +30,7 @@ const ANYBODY: &str = "(*)";
 /// What `assert` calls.
 const ASSERTS: &str = "__assert_fail";
 
-/// `fcntl` where it locks.
+/// `fcntl` where it locks, or does something else that ends when the descriptor is closed.
 pub const LOCKS: &str = "fcntl to lock";
 
 /// `strtok`, and where it goes on with a text that it was given before.
@@ -43,8 +43,13 @@ const TELL_ERROR: &[&str] = &["__errno_location", "perror", "strerror", "warn", 
 /// Functions that set `errno` where they are given nothing to release.
 const SET_ERROR: &[&str] = &["close", "munmap", "fclose", "closedir", "shutdown", "unlink", "msync", "fflush"];
 
-/// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`.
-const LOCK_COMMANDS: &[i64] = &[6, 7, 37, 38];
+/// Commands of `fcntl` that ask, copy, or change what nobody else sees: `F_DUPFD`, flags of the descriptor and of the file,
+/// `F_GETLK`, `F_GETOWN`, `F_GETSIG`, `F_OFD_GETLK`, `F_GETLEASE`, `F_DUPFD_CLOEXEC`, sizes of pipes, seals.
+const HARMLESS_COMMANDS: &[i64] = &[0, 1, 2, 3, 4, 5, 9, 11, 36, 1025, 1030, 1031, 1032, 1033, 1034];
+
+/// Functions that let something run beside the rest.
+const COMPANY: &[&str] =
+    &["pthread_create", "thrd_create", "clone", "timer_create", "signal", "bsd_signal", "__sysv_signal", "sigaction"];
 
 /// Functions that somebody reads or hears of.
 const HEARD: &[&str] = &[
@@ -172,7 +177,92 @@ const HEARD: &[&str] = &[
     "umask",
     "chdir",
     "fchdir",
+    "mq_send",
+    "mq_timedsend",
+    "msgsnd",
+    "semop",
+    "semctl",
+    "msgctl",
+    "shmctl",
+    // Who waits may wait for long.
+    "wait",
+    "waitpid",
+    "wait3",
+    "wait4",
+    "waitid",
+    "pclose",
+    "pthread_join",
+    "thrd_join",
+    "sem_wait",
+    "sem_timedwait",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_barrier_wait",
+    "cnd_wait",
+    "cnd_signal",
+    "cnd_broadcast",
+    "sleep",
+    "usleep",
+    "nanosleep",
+    "clock_nanosleep",
+    "select",
+    "pselect",
+    "poll",
+    "ppoll",
+    "epoll_wait",
+    "epoll_pwait",
+    "sigwait",
+    "pause",
+    // What is taken is not there for others.
+    "read",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "getchar",
+    "fgets",
+    "getline",
+    "accept",
+    "mq_receive",
+    "msgrcv",
+    "rand",
+    "random",
+    "drand48",
+    "lrand48",
+    "mrand48",
+    "arc4random",
+    // Texts that the library goes on with.
+    SPLITS,
+    SPLITS_ON,
+    // The end of more than a block.
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+    "pthread_exit",
+    "thrd_exit",
+    "closelog",
+    "endpwent",
+    "endgrent",
+    "hdestroy",
+    "uselocale",
+    "tzset",
 ];
+
+/// What the compiler makes of `assert` and its like, and what it puts in by itself.
+fn is_builtin(callees: &[String]) -> bool {
+    callees.iter().all(|name| name.starts_with("__builtin_") || name.starts_with("__sanitizer") || name == "__chk_fail")
+}
+
+/// Functions without model that say by their names that they release what they are given.
+fn is_named_for_releasing(name: &str) -> bool {
+    const PARTS: &[&str] = &["free", "destroy", "delete", "release", "unref", "close", "cleanup", "dispose", "dealloc"];
+    let name = name.to_ascii_lowercase();
+    PARTS.iter().any(|part| name.contains(part))
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sides {
@@ -226,7 +316,14 @@ impl Sides {
                             calls.insert(name);
                         }
                     }
-                    Target::Extern(_) => calls.extend(callees),
+                    Target::Extern(external) => {
+                        let known = |name: &String| name.starts_with("llvm.") || is_named_for_releasing(name);
+                        let model = analysis.knowledge.model(*external);
+                        if model.is_none() && !callees.iter().all(known) && !is_builtin(&callees) {
+                            calls.insert(ANYBODY.to_owned());
+                        }
+                        calls.extend(callees);
+                    }
                     Target::Globals(_) => {}
                 }
             }
@@ -336,8 +433,21 @@ impl Sides {
     }
 
     /// Does the function, or one that it calls, call one of these?
-    fn calls_any(&self, function: &str, names: &[&str]) -> bool {
+    pub fn calls_any(&self, function: &str, names: &[&str]) -> bool {
         self.reached(function, &[]).0.iter().any(|called| names.contains(called))
+    }
+
+    /// May something else run between two statements: another thread, a signal handler?
+    pub fn has_company(&self) -> bool {
+        let starts = |name: &String| COMPANY.contains(&name.as_str());
+        self.calls.values().any(|called| called.iter().any(starts))
+    }
+
+    /// Functions that lock parts of files as POSIX does.
+    pub fn locking(&self) -> Vec<&str> {
+        let locks =
+            |called: &BTreeSet<String>| called.iter().any(|name| [LOCKS, "lockf", "lockf64"].contains(&name.as_str()));
+        self.calls.iter().filter(|(_, called)| locks(called)).map(|(name, _)| name.as_str()).collect()
     }
 
     /// Functions with assertions among these.
@@ -379,8 +489,12 @@ fn names(program: &Program, unit: UnitId, call: &Call, function: &Function, symb
         Target::Extern(_) => {
             let name = &program.units[unit].symbols[symbol].name;
             let command = call.args.get(1).map(|arg| &function.values[*arg].kind);
-            let locks = matches!(command, Some(ValueKind::Int(command)) if LOCK_COMMANDS.contains(command));
-            let locks = locks && matches!(name.as_str(), "fcntl" | "fcntl64");
+            let asks = match command {
+                Some(ValueKind::Int(command)) => HARMLESS_COMMANDS.contains(command),
+                Some(ValueKind::Zero) => true,
+                _ => false,
+            };
+            let locks = !asks && matches!(name.as_str(), "fcntl" | "fcntl64");
             let first = call.args.first().map(|arg| &function.values[*arg].kind);
             let goes_on = name == SPLITS && matches!(first, Some(ValueKind::Null | ValueKind::Zero));
             let known = if locks { Some(LOCKS) } else { goes_on.then_some(SPLITS_ON) };

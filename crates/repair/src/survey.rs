@@ -11,6 +11,7 @@ use caulk_models::{Condition, Effect, FunctionModel, Place};
 
 use crate::notes::{Noted, Notes, spot};
 use crate::sides::Sides;
+use crate::unset;
 use crate::watched::Watched;
 
 /// The effect of a function that releases what lies somewhere in its inputs.
@@ -137,7 +138,7 @@ impl Survey {
     pub fn wary(analysis: &Analysis<'_>, id: FuncId) -> BTreeMap<Spot, BTreeSet<Doubt>> {
         let mut releases: BTreeMap<Spot, BTreeSet<Doubt>> = BTreeMap::new();
         for fact in analysis.releases(id) {
-            releases.entry(spot(analysis, id, fact.inst)).or_default().extend(fact.doubts.iter().copied());
+            releases.entry(spot(analysis, id, fact.inst)).or_default().extend(unset::doubts(analysis, id, fact));
         }
         for freed in analysis.incidents.iter().filter_map(|incident| incident.freed_at) {
             releases.entry(spot(analysis, id, freed)).or_default().insert(Doubt::MayBeReleased);
