@@ -18,7 +18,7 @@
 //! # Known imprecision
 //! - Assertions of other functions stay.
 
-use caulk_source::{FileText, FunctionSource, Span};
+use caulk_source::{FileText, FunctionSource, Span, Token};
 
 const ASSERT: &[u8] = b"assert";
 const UNEVALUATED: &[u8] = b"sizeof";
@@ -36,12 +36,35 @@ pub fn has_any(function: &FunctionSource) -> bool {
 pub fn left_out(file: &FileText) -> Vec<u8> {
     let mut bytes = file.bytes.clone();
     let tokens = file.tokens_in(Span::new(0, bytes.len()));
-    for (token, next) in tokens.iter().zip(tokens.iter().skip(1)) {
-        if file.slice(token.span) == ASSERT && next.is(b'(') {
-            bytes[token.span.start..token.span.end].copy_from_slice(UNEVALUATED);
+    for (at, token) in tokens.iter().enumerate() {
+        let opens = tokens.get(at + 1).is_some_and(|next| next.is(b'('));
+        if !opens || file.slice(token.span) != ASSERT {
+            continue;
+        }
+        bytes[token.span.start..token.span.end].copy_from_slice(UNEVALUATED);
+        // A member may be a bit-field, which has no size: `sizeof!p->ready ` is that of a truth, and as long.
+        if let Some(end) = member_alone(file, &tokens[at + 2..]) {
+            bytes[tokens[at + 1].span.start] = b'!';
+            bytes[end.span.start] = b' ';
         }
     }
     bytes
+}
+
+/// The closing bracket behind `p->ready` or `state.open.first`, if nothing else stands before it.
+fn member_alone<'t>(file: &FileText, tokens: &'t [Token]) -> Option<&'t Token> {
+    let end = tokens.iter().position(|token| token.is(b')'))?;
+    let plain = |token: &Token| {
+        let text = file.slice(token.span);
+        text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'>' | b'.'))
+    };
+    let begins = tokens.first().is_some_and(|first| file.slice(first.span)[0].is_ascii_alphabetic());
+    let arrow = |pair: &[Token]| pair[0].is(b'-') && pair[1].is(b'>') || file.slice(pair[0].span) == b"->";
+    let is_minus = |at: usize| tokens[at].is(b'-') && !tokens.get(at + 1).is_some_and(|next| next.is(b'>'));
+    let is_greater = |at: usize| tokens[at].is(b'>') && !(at > 0 && tokens[at - 1].is(b'-'));
+    let member = tokens[..end].windows(2).any(|pair| arrow(pair) || pair[0].is(b'.'));
+    let other = (0..end).any(|at| is_minus(at) || is_greater(at));
+    (begins && member && !other && tokens[..end].iter().all(plain)).then(|| &tokens[end])
 }
 
 #[cfg(test)]
@@ -55,5 +78,14 @@ mod tests {
         let file = FileText::new("a.c".into(), text.into());
         let expected = text.replace("assert (a)", "sizeof (a)");
         assert_eq!(String::from_utf8_lossy(&left_out(&file)), expected);
+    }
+
+    #[test]
+    fn a_bit_has_no_size() {
+        let of = |text: &str| String::from_utf8_lossy(&left_out(&FileText::new("a.c".into(), text.into()))).into_owned();
+        assert_eq!(of("assert(p->two.ready);"), "sizeof!p->two.ready ;");
+        assert_eq!(of("assert(p->n > q->n);"), "sizeof(p->n > q->n);");
+        assert_eq!(of("assert(p->n - q.n);"), "sizeof(p->n - q.n);");
+        assert_eq!(of("assert(f(p->n));"), "sizeof(f(p->n));");
     }
 }

@@ -1,7 +1,7 @@
 //! What is not to be repaired, however safe a patch would be.
 
 use caulk_findings::{Finding, Rule};
-use caulk_source::{Call, DeclKind, FunctionSource, StmtKind};
+use caulk_source::{Call, DeclKind, FunctionSource, Span, StmtId, StmtKind};
 
 use crate::assertions;
 use crate::flushing;
@@ -240,14 +240,18 @@ fn is_in_a_child(target: &Target<'_>, sides: &Sides) -> bool {
     calls.any(|call| forks(&call) && !has_failed(target, call))
 }
 
-/// The finding's end is under a test that shows that a call has failed: `if (pid < 0)`.
+/// The finding's end is under a test that shows that a call has failed: `if (pid < 0)`, `case -1:`.
 fn has_failed(target: &Target<'_>, call: &Call) -> bool {
     let function = &target.function;
     let Some(sink) = target.sink else { return false };
     let kept =
         function.assigns.iter().find(|assign| assign.rhs.covers(call.span)).map(|assign| function.text(assign.lhs));
     let made = function.decls.iter().find(|decl| decl.init.is_some_and(|init| init.covers(call.span)));
-    let Some(name) = kept.or_else(|| made.map(|decl| decl.name.clone())) else { return false };
+    let name = kept.or_else(|| made.map(|decl| decl.name.clone()));
+    if is_failed_case(function, sink, call) {
+        return true;
+    }
+    let Some(name) = name else { return false };
     let failures = [format!("{name} < 0"), format!("{name} == -1")];
     function.ancestors(sink).any(|at| match function.stmt(at).kind {
         StmtKind::If { cond, then, .. } => {
@@ -257,6 +261,48 @@ fn has_failed(target: &Target<'_>, call: &Call) -> bool {
         }
         _ => false,
     })
+}
+
+/// `switch (fork()) { case -1: …`, the call being all that is asked, and no other case running into this one.
+fn is_failed_case(function: &FunctionSource, sink: StmtId, call: &Call) -> bool {
+    let asked = |at: StmtId| match function.stmt(at).kind {
+        StmtKind::Switch { cond, body } => {
+            let kept = function.assigns.iter().find(|assign| cond.covers(assign.span) && !assign.compound);
+            let asks = kept.map_or(is_all(function, cond, call.span), |assign| {
+                is_all(function, cond, assign.span) && is_all(function, assign.rhs, call.span)
+            });
+            asks.then_some(body)
+        }
+        _ => None,
+    };
+    let Some(body) = function.ancestors(sink).find_map(asked) else { return false };
+    let StmtKind::Compound { items } = &function.stmt(body).kind else { return false };
+    let inside = function.stmt(sink).span;
+    let Some(at) = items.iter().position(|item| function.stmt(*item).span.covers(inside)) else { return false };
+    let is_label = |item: &StmtId| matches!(function.stmt(*item).kind, StmtKind::Case { .. } | StmtKind::Default { .. });
+    let Some(first) = items[..=at].iter().rposition(is_label) else { return false };
+    let failed = |item: StmtId| {
+        let StmtKind::Case { value, body } = function.stmt(item).kind else { return false };
+        let other = body.is_some_and(|body| {
+            matches!(function.stmt(body).kind, StmtKind::Case { .. } | StmtKind::Default { .. })
+        });
+        function.text(value) == "-1" && !other
+    };
+    // Labels in the middle of the case are come to from elsewhere.
+    let joined = items[first..=at].iter().any(|item| {
+        let span = function.stmt(*item).span;
+        function.labels().any(|(label, _)| span.covers(function.stmt(label).span))
+    });
+    let before = first.checked_sub(1).map(|before| &function.stmt(items[before]).kind);
+    let left = matches!(before, None | Some(StmtKind::Return { .. } | StmtKind::Break | StmtKind::Goto { .. }));
+    failed(items[first]) && left && !joined
+}
+
+/// Whether a piece of text is nothing but another one, and brackets around it.
+fn is_all(function: &FunctionSource, whole: Span, part: Span) -> bool {
+    let around = [Span::new(whole.start, part.start), Span::new(part.end, whole.end)];
+    let bracket = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'(' | b')');
+    whole.covers(part) && around.iter().all(|span| function.file.slice(*span).iter().all(bracket))
 }
 
 fn says_meant(target: &Target<'_>) -> bool {

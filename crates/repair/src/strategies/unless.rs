@@ -78,8 +78,14 @@ fn conditions(bench: &Bench<'_>, holder: &str) -> Vec<String> {
 /// Before the exit, where one of the values that the name takes is a standard stream.
 fn unless_standard(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &bench.target.function;
-    let Some(sink) = bench.target.sink.filter(|sink| bench.is_jump(*sink)) else { return };
-    for (holder, call) in bench.releases_at(function.stmt(sink).span.start) {
+    let at_end = bench.target.sink_is_end();
+    let sink = bench.target.sink.filter(|sink| bench.is_jump(*sink));
+    let place = match sink {
+        Some(sink) => function.stmt(sink).span.start,
+        None if at_end => function.span.end.saturating_sub(1),
+        None => return,
+    };
+    for (holder, call) in bench.releases_at(place) {
         let assigned = function.assigns.iter().filter(|assign| function.text(assign.lhs) == holder);
         let declared = function.decls.iter().filter(|decl| decl.name == holder).filter_map(|decl| decl.init);
         let values: Vec<_> = assigned.map(|assign| assign.rhs).chain(declared).collect();
@@ -87,12 +93,15 @@ fn unless_standard(bench: &Bench<'_>, all: &mut Proposals) {
             let code = Snippet::lines([format!("if ({holder} != {stream})"), format!("\t{call}")]);
             let title = format!("release `{holder}` unless it is {stream}");
             // A value that looks at the stream would look at a closed one.
-            if let StmtKind::Return { value: Some(value) } = function.stmt(sink).kind
-                && function.file.mentions(value, root(&holder))
+            if let Some(StmtKind::Return { value: Some(value) }) = sink.map(|sink| &function.stmt(sink).kind)
+                && function.file.mentions(*value, root(&holder))
             {
                 continue;
             }
-            let made = function.insert_before(sink, &code);
+            let made = match sink {
+                Some(sink) => function.insert_before(sink, &code),
+                None => function.insert_at_end(function.body, &code),
+            };
             all.add(made, |edits| Candidate::new(function, "release-unless-other", title, edits));
         }
     }
