@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_bit_has_no_size() {
-        let of = |text: &str| String::from_utf8_lossy(&left_out(&FileText::new("a.c".into(), text.into()))).into_owned();
+        let of =
+            |text: &str| String::from_utf8_lossy(&left_out(&FileText::new("a.c".into(), text.into()))).into_owned();
         assert_eq!(of("assert(p->two.ready);"), "sizeof!p->two.ready ;");
         assert_eq!(of("assert(p->n > q->n);"), "sizeof(p->n > q->n);");
         assert_eq!(of("assert(p->n - q.n);"), "sizeof(p->n - q.n);");

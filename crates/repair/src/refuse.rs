@@ -279,13 +279,13 @@ fn is_failed_case(function: &FunctionSource, sink: StmtId, call: &Call) -> bool 
     let StmtKind::Compound { items } = &function.stmt(body).kind else { return false };
     let inside = function.stmt(sink).span;
     let Some(at) = items.iter().position(|item| function.stmt(*item).span.covers(inside)) else { return false };
-    let is_label = |item: &StmtId| matches!(function.stmt(*item).kind, StmtKind::Case { .. } | StmtKind::Default { .. });
+    let is_label =
+        |item: &StmtId| matches!(function.stmt(*item).kind, StmtKind::Case { .. } | StmtKind::Default { .. });
     let Some(first) = items[..=at].iter().rposition(is_label) else { return false };
     let failed = |item: StmtId| {
         let StmtKind::Case { value, body } = function.stmt(item).kind else { return false };
-        let other = body.is_some_and(|body| {
-            matches!(function.stmt(body).kind, StmtKind::Case { .. } | StmtKind::Default { .. })
-        });
+        let other = body
+            .is_some_and(|body| matches!(function.stmt(body).kind, StmtKind::Case { .. } | StmtKind::Default { .. }));
         function.text(value) == "-1" && !other
     };
     // Labels in the middle of the case are come to from elsewhere.
