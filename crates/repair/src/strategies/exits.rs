@@ -1,6 +1,6 @@
 //! A release right before the statement that leaves: `return`, `goto`, `break`, `continue`, or a macro that does.
 
-use caulk_source::{Call, DeclKind, FunctionSource, Origin, Placement, Snippet, Span, StmtKind};
+use caulk_source::{Assign, Call, DeclKind, FunctionSource, Origin, Placement, Snippet, Span, StmtId, StmtKind};
 
 use super::{Bench, Proposals, code_of};
 use crate::change::{BEFORE_EXIT, Candidate};
@@ -18,11 +18,13 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     if !bench.is_jump(sink) {
         return;
     }
+    let place = before_errno(function, sink);
     for (holder, call) in bench.releases_at(stmt.span.start) {
+        let place = if is_needed_there(function, place, &holder) { sink } else { place };
         let code = bench.code_before(sink, &holder, &call);
         let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
         let StmtKind::Return { value: Some(value) } = stmt.kind else {
-            let made = function.insert_before(sink, &code);
+            let made = function.insert_before(place, &code);
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
             continue;
         };
@@ -34,7 +36,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             continue;
         }
         if looks && !mentioned && target.finding.family == "memory" && is_told_the_same(bench, value) {
-            let made = function.insert_before(sink, &code);
+            let made = function.insert_before(place, &code);
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
         if looks {
@@ -43,10 +45,30 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             let title = format!("keep the result, release `{holder}`, then return");
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title, edits).calling(&call));
         } else {
-            let made = function.insert_before(sink, &code);
+            let made = function.insert_before(place, &code);
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
     }
+}
+
+/// What a release comes before: the exit, or `errno = saved;` right before it. A release may change `errno`.
+fn before_errno(function: &FunctionSource, exit: StmtId) -> StmtId {
+    let parent = function.stmt(exit).parent.map(|parent| &function.stmt(parent).kind);
+    let Some(StmtKind::Compound { items }) = parent else { return exit };
+    let before = items.iter().position(|item| *item == exit).and_then(|at| at.checked_sub(1)).map(|at| items[at]);
+    let sets = |item: &StmtId| {
+        let stmt = function.stmt(*item);
+        let steady = |value: Span| !function.file.mentions(value, "errno") && !function.text(value).contains('(');
+        let is_errno = |assign: &Assign| function.text(assign.lhs) == "errno" && !assign.compound && steady(assign.rhs);
+        let is_it = |assign: &Assign| assign.stmt == *item && assign.whole && is_errno(assign);
+        stmt.origin == Origin::Written && matches!(stmt.kind, StmtKind::Expr) && function.assigns.iter().any(is_it)
+    };
+    before.filter(sets).unwrap_or(exit)
+}
+
+/// `errno = request->error;`: what it is set to lies in the block.
+fn is_needed_there(function: &FunctionSource, set: StmtId, holder: &str) -> bool {
+    function.file.mentions(function.stmt(set).span, root(holder))
 }
 
 /// `(char *)p`: it is `p` that counts.

@@ -279,7 +279,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Whether something that may fail is released right behind `errno = …;`.
+    /// Whether something is released right behind `errno = …;`. Not even of `free` is it certain that it leaves that alone.
     fn is_behind_errno(&self, candidate: &Candidate) -> bool {
         let function = &self.target.function;
         let sets = |assign: &caulk_source::Assign, at: usize| {
@@ -288,8 +288,7 @@ impl Bench<'_> {
             function.text(assign.lhs) == "errno" && end <= at && between()
         };
         let behind = |at: usize| function.assigns.iter().any(|assign| sets(assign, at));
-        self.target.finding.family != "memory"
-            && candidate.file == function.file.path
+        candidate.file == function.file.path
             && candidate.edits.edits().iter().any(|edit| behind(edit.span.start))
     }
 
