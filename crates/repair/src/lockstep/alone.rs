@@ -22,7 +22,7 @@ impl Walk<'_, '_> {
             Op::Branch { .. } | Op::Switch { .. } => Some(self.ways(which, at, state)),
             Op::Call(call) if which == Which::New => self.new_release(new, call, state),
             Op::Call(call) => self.old_release(old, call, state, false),
-            Op::Store { .. } if which == Which::New => self.new_store(new, state),
+            Op::Store { .. } if which == Which::New => self.new_store(old, new, state),
             _ => None,
         }
     }
@@ -147,7 +147,7 @@ impl Walk<'_, '_> {
     }
 
     /// What is written again as it is, into a local variable, or as null over a pointer that leads nowhere.
-    fn new_store(&mut self, at: InstId, state: &State) -> Option<Ways> {
+    fn new_store(&mut self, old: InstId, at: InstId, state: &State) -> Option<Ways> {
         let operands = self.runner.operands(Which::New, state, at);
         let (value, ptr) = (operands[0], operands[1]);
         let ty = self.runner.terms.ty(value);
@@ -155,7 +155,7 @@ impl Walk<'_, '_> {
         let mut state = state.clone();
         for (address, other) in state.written() {
             let other = self.runner.terms.ty(other);
-            if (address != ptr || other != ty) && !self.runner.terms.are_apart((address, other), (ptr, ty)) {
+            if (address != ptr || other != ty) && !self.runner.are_apart((address, other), (ptr, ty)) {
                 return None;
             }
         }
@@ -166,13 +166,37 @@ impl Walk<'_, '_> {
             ty == Ty::Ptr && terms.number(value) == Some(0)
         };
         if state.are_same(terms, there, value) {
-            state.values.remove(&Member::Written(ptr));
+            state.is_written_by_both(ptr);
         } else if own || leads_nowhere {
             state.values.insert(Member::Written(ptr), value);
+            state.unset.remove(&ptr);
+            if self.is_never_set(old, at, ptr) {
+                state.unset.insert(ptr);
+            }
         } else {
             return None;
         }
         Some(vec![(InstId(at.0 + 1), state)])
+    }
+
+    /// Whether a store is the first that is heard of a whole variable: both functions are in their first blocks, which are
+    /// run once, and the old one has done nothing with the variable there. `char *p;` has any value then, and a function
+    /// that looks at it may as well find the one that the new function puts there.
+    fn is_never_set(&self, old: InstId, new: InstId, ptr: TermId) -> bool {
+        let Term::Slot(number) = *self.runner.terms.get(ptr) else { return false };
+        let (side, other) = (&self.runner.old, &self.runner.new);
+        let Some((slot, _)) = side.slots.iter().find(|(_, term)| **term == Term::Slot(number)) else { return false };
+        let first = side.function.blocks.ids().next();
+        let variable = side.function.insts[*slot].result;
+        let uses = |inst: &Inst| {
+            let mut uses = false;
+            inst.op.visit_operands(|value| uses |= Some(value) == variable);
+            uses && !matches!(inst.op, Op::Bind { .. })
+        };
+        let before = |block: BlockId| side.function.block_insts(block).take_while(|(id, _)| id.0 < old.0);
+        first == Some(side.block_of(old))
+            && first == Some(other.block_of(new))
+            && first.is_some_and(|block| !before(block).any(|(_, inst)| uses(inst)))
     }
 
     /// The pointers that a call of the old function surely releases.

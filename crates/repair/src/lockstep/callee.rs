@@ -38,7 +38,7 @@ impl<'r> Walk<'_, 'r> {
             let hidden = match terms.get(root) {
                 Term::OwnSlot(_) => true,
                 Term::Slot(number) => !given && !lent.contains(number),
-                Term::Param(number) if self.only.contains(number) => !given,
+                Term::Param(number) if self.runner.only.contains(number) => !given,
                 _ => library && (!given || released.contains(&root)),
             };
             if !hidden {
@@ -58,7 +58,7 @@ impl<'r> Walk<'_, 'r> {
         let (argument, bytes) = self.through(at, call, address, state)?;
         let fails = self.rules.fills(self.callee(Which::Old, call)?, argument as usize).filter(|_| bytes == 0)?;
         let mut set = state.clone();
-        set.values.remove(&Member::Written(address));
+        set.is_written_by_both(address);
         Some(vec![(set, None), (state.clone(), Some(fails))])
     }
 
@@ -93,15 +93,18 @@ impl<'r> Walk<'_, 'r> {
                 start.gone.insert(content);
             }
             start.values.insert(Member::Written(there), value);
+            if state.unset.contains(address) {
+                start.unset.insert(there);
+            }
             addresses.push((*address, there));
             let root = self.runner.terms.root(*address);
             let known_here = match self.runner.terms.get(root) {
                 Term::Slot(number) => !lent.contains(number),
-                Term::Param(number) => self.only.contains(number),
+                Term::Param(number) => self.runner.only.contains(number),
                 _ => false,
             };
             if known_here && self.is_given_once(at, call, root, state) && !inner.is_passed_round(argument) {
-                inner.only.insert(argument);
+                inner.runner.only.insert(argument);
             }
         }
         inner.all(start).ok()?;
@@ -115,7 +118,7 @@ impl<'r> Walk<'_, 'r> {
             state.wrong |= wrong;
             for (address, there) in &addresses {
                 if !left.iter().any(|(at, _)| at == there) {
-                    state.values.remove(&Member::Written(*address));
+                    state.is_written_by_both(*address);
                 }
             }
             (state, *result)

@@ -1,5 +1,7 @@
 //! What one function does by itself and nobody sees: arithmetic, reading memory, jumping.
 
+use std::collections::BTreeSet;
+
 use caulk_base::{FxHashSet, Id};
 use caulk_ir::{BinOp, BlockId, CastOp, CmpOp, InstId, Op, Ty, ValueId, ValueKind};
 
@@ -17,6 +19,8 @@ pub struct Runner<'a> {
     pub old: Side<'a>,
     pub new: Side<'a>,
     pub terms: Terms,
+    /// Parameters that lead to a variable of a caller, by which alone it can be reached from here.
+    pub only: BTreeSet<u32>,
 }
 
 impl<'a> Runner<'a> {
@@ -25,6 +29,24 @@ impl<'a> Runner<'a> {
             Which::Old => &self.old,
             Which::New => &self.new,
         }
+    }
+
+    /// Whether two places have nothing in common, as far as that is known.
+    pub fn are_apart(&self, one: (TermId, Ty), other: (TermId, Ty)) -> bool {
+        self.terms.are_apart(one, other) || self.is_elsewhere(one.0, other.0) || self.is_elsewhere(other.0, one.0)
+    }
+
+    /// Whether an address lies in a variable of a caller to which one parameter alone leads, and another one does not come
+    /// from that parameter: it was given or found here, and nobody has put the parameter anywhere.
+    fn is_elsewhere(&self, variable: TermId, other: TermId) -> bool {
+        let root = self.terms.root(variable);
+        let alone = matches!(self.terms.get(root), Term::Param(number) if self.only.contains(number));
+        let from = self.terms.root(other);
+        let found = matches!(
+            self.terms.get(from),
+            Term::Param(_) | Term::Symbol(..) | Term::Slot(_) | Term::OwnSlot(_) | Term::Private(..) | Term::Load(..)
+        );
+        alone && found && from != root
     }
 
     /// Runs up to the next instruction that somebody may notice, or that needs a decision.
@@ -229,13 +251,20 @@ impl<'a> Runner<'a> {
         if let Some(from) = self.private(ptr) {
             return self.load_cell(which, state, from, ty);
         }
+        // A variable without a value: that it is this one is a way the old function may go.
+        if which == Which::Old
+            && let Some(value) = state.first_value(ptr)
+            && self.terms.ty(value) == ty
+        {
+            return value;
+        }
         if which == Which::New {
             for (address, value) in state.written() {
                 let value_ty = self.terms.ty(value);
                 if address == ptr && value_ty == ty {
                     return value;
                 }
-                if !self.terms.are_apart((address, value_ty), (ptr, ty)) && !differ(ty, value_ty) {
+                if !self.are_apart((address, value_ty), (ptr, ty)) && !differ(ty, value_ty) {
                     return self.terms.put(Term::Lossy(which, at, 0), ty);
                 }
             }
@@ -251,7 +280,7 @@ impl<'a> Runner<'a> {
                     if to == ptr && value_ty == ty {
                         return value;
                     }
-                    if !self.terms.are_apart((to, value_ty), (ptr, ty)) {
+                    if !self.are_apart((to, value_ty), (ptr, ty)) {
                         break;
                     }
                     memory = before;

@@ -31,6 +31,9 @@ pub struct State {
     pub freed: BTreeSet<TermId>,
     /// Releases of the old function that the new one has yet to do.
     pub owed: BTreeSet<TermId>,
+    /// Variables that the new function has given a first value, and nobody has in the old one: there, anything may be found,
+    /// and so this value as well.
+    pub unset: BTreeSet<TermId>,
     /// The old function has decided something that the new one knows: it goes a way of its own.
     pub parted: bool,
     /// On a way of its own, the old function has looked into a block that it has released, or it has surely released one
@@ -47,6 +50,7 @@ impl State {
             gone: BTreeSet::new(),
             freed: BTreeSet::new(),
             owed: BTreeSet::new(),
+            unset: BTreeSet::new(),
             parted: false,
             wrong: false,
         }
@@ -63,6 +67,17 @@ impl State {
             _ => None,
         };
         self.values.iter().filter_map(of).collect()
+    }
+
+    /// Both functions have the same at an address again.
+    pub fn is_written_by_both(&mut self, address: TermId) {
+        self.values.remove(&Member::Written(address));
+        self.unset.remove(&address);
+    }
+
+    /// What the new function has put into a variable that has no value in the old one.
+    pub fn first_value(&self, address: TermId) -> Option<TermId> {
+        self.values.get(&Member::Written(address)).copied().filter(|_| self.unset.contains(&address))
     }
 
     /// A term, or the constant that it is known to be.
@@ -157,6 +172,7 @@ impl State {
         if owed != their_owed || owed.len() < self.owed.len() || their_owed.len() < other.owed.len() {
             return None;
         }
+        let (unset, their_unset) = (here.all(terms, &self.unset), there.all(terms, &other.unset));
         let (known, their_known) = (here.facts(terms, &self.known), there.facts(terms, &other.known));
         Some(Self {
             values,
@@ -164,6 +180,7 @@ impl State {
             gone: gone.intersection(&their_gone).copied().collect(),
             freed: freed.intersection(&their_freed).copied().collect(),
             owed,
+            unset: unset.intersection(&their_unset).copied().collect(),
             parted: self.parted && other.parted,
             wrong: self.wrong && other.wrong,
         })

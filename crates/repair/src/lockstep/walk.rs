@@ -43,8 +43,6 @@ pub struct Walk<'a, 'r> {
     pub rules: &'r Rules<'r>,
     /// How many calls deep.
     pub depth: usize,
-    /// Parameters that lead to a variable of a caller, by which alone it can be reached from here.
-    pub only: BTreeSet<u32>,
     /// What is still there of what only the new function has written when both return, for every return so far.
     pub left: Vec<Left>,
     seen: FxHashMap<Node, Vec<Entry>>,
@@ -60,9 +58,9 @@ type Onward = (caulk_ir::BlockId, caulk_ir::BlockId, Option<(TermId, bool)>);
 
 impl<'a, 'r> Walk<'a, 'r> {
     pub fn new(old: Side<'a>, new: Side<'a>, rules: &'r Rules<'r>, depth: usize) -> Self {
-        let runner = Runner { old, new, terms: Terms::default() };
+        let runner = Runner { old, new, terms: Terms::default(), only: BTreeSet::new() };
         let (seen, open) = (FxHashMap::default(), BTreeSet::new());
-        Self { runner, rules, depth, only: BTreeSet::new(), left: Vec::new(), seen, open, meetings: 0 }
+        Self { runner, rules, depth, left: Vec::new(), seen, open, meetings: 0 }
     }
 
     pub fn run(mut self) -> Verdict {
@@ -413,8 +411,8 @@ impl<'a, 'r> Walk<'a, 'r> {
         for (address, value) in state.written() {
             let there = (address, self.runner.terms.ty(value));
             if address == ptr && there.1 == ty {
-                state.values.remove(&Member::Written(address));
-            } else if [Some((ptr, ty)), read].into_iter().flatten().any(|at| !self.runner.terms.are_apart(there, at)) {
+                state.is_written_by_both(address);
+            } else if [Some((ptr, ty)), read].into_iter().flatten().any(|at| !self.runner.are_apart(there, at)) {
                 return Err(lost("what only the new function has written may be overwritten"));
             }
         }
