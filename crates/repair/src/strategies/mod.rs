@@ -288,7 +288,8 @@ impl Bench<'_> {
             function.text(assign.lhs) == "errno" && end <= at && between()
         };
         let behind = |at: usize| function.assigns.iter().any(|assign| sets(assign, at));
-        candidate.file == function.file.path && candidate.edits.edits().iter().any(|edit| behind(edit.span.start))
+        candidate.file == function.file.path
+            && candidate.edits.edits().iter().any(|edit| behind(edit.span.start))
     }
 
     /// Whether control leaves the statement's block there.
