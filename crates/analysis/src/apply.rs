@@ -390,7 +390,9 @@ impl Engine<'_> {
         }
         self.stir(&mut state, outcome.stir, id);
         for ptr in changed.into_iter().flatten() {
-            self.scribble(&mut state, ptr, id);
+            if let Some((obj, _)) = self.terms.pointee(ptr) {
+                self.scribble_behind(&mut state, obj, i64::MIN, id);
+            }
         }
         for ptr in rewired.into_iter().flatten() {
             state.aliased = id.0 + 1;

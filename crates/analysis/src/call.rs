@@ -446,15 +446,26 @@ impl Engine<'_> {
         }
     }
 
-    /// Numbers behind the pointer are no longer known; pointers may still be there.
+    /// Numbers behind the pointer are no longer known; pointers may still be there. A library writes where it is told
+    /// to and further on: what a header in front holds stays.
     pub(crate) fn scribble(&mut self, state: &mut State, ptr: TermId, id: InstId) {
-        let Some((obj, _)) = self.terms.pointee(ptr) else { return };
+        let Some((obj, off)) = self.terms.pointee(ptr) else { return };
+        let front = if let Off::At(at) = off { at } else { i64::MIN };
+        self.scribble_behind(state, obj, front, id);
+    }
+
+    /// Numbers in the object, from an offset on, are no longer known.
+    pub(crate) fn scribble_behind(&mut self, state: &mut State, obj: ObjId, front: i64, id: InstId) {
         if self.is_unchangeable(obj) {
             return;
         }
         let terms = &self.terms;
-        if state.cells_of(obj).any(|(_, cell)| !terms.is_held_by_name(cell.term)) {
-            state.cells.retain(|((of, _), cell)| *of != obj || terms.is_held_by_name(cell.term));
+        let stays = |off: Off, size: u64, term: TermId| {
+            let in_front = matches!(off, Off::At(at) if at.saturating_add_unsigned(size) <= front);
+            in_front || terms.is_held_by_name(term)
+        };
+        if state.cells_of(obj).any(|((_, off), cell)| !stays(*off, cell.size, cell.term)) {
+            state.cells.retain(|((of, off), cell)| *of != obj || stays(*off, cell.size, cell.term));
         }
         put(&mut state.epochs, obj, id.0 + 1);
         state.version = id.0 + 1;
