@@ -274,13 +274,17 @@ impl Engine<'_> {
         let result = outcome.result.map(|term| self.translate(before, translation, term));
         if let Some(term) = result
             && self.terms.as_int(term).is_none()
+            && !self.limits.wary
         {
             // A number that is worked out is none of the codes by which other outcomes tell that they failed; where
             // something comes with it, and never with a code, the caller takes it for a number beyond all of them. One
-            // that is written down (`return odd ? -1 : 0;`) is what it says.
+            // that is written down (`return odd ? -1 : 0;`) is what it says, also where ways met that returned one or
+            // another: it lies between them then.
             let values = merge::values(&self.terms, term);
+            let told = state.facts.range(&self.terms, term);
             let may_be = |code: i64| {
                 values.as_ref().is_none_or(|all| all.iter().any(|value| self.terms.as_int(*value) == Some(code)))
+                    || (told.lo == code && told.hi < i64::from(i32::MAX))
             };
             let hands_out = |outcome: &Outcome| outcome.hands_out(translation.summary);
             let beyond = self.terms.mentions(term).is_empty()

@@ -288,7 +288,13 @@ impl Bench<'_> {
             function.text(assign.lhs) == "errno" && end <= at && between()
         };
         let behind = |at: usize| function.assigns.iter().any(|assign| sets(assign, at));
-        candidate.file == function.file.path
+        // `errno = ENOENT; return failed("reading");`: the number is meant for the call, which comes first.
+        let is_told = self.target.sink.is_some_and(|sink| match function.stmt(sink).kind {
+            StmtKind::Return { value: Some(value) } => function.calls.iter().any(|call| value.covers(call.span)),
+            _ => false,
+        });
+        !(is_told && self.target.finding.family == "memory")
+            && candidate.file == function.file.path
             && candidate.edits.edits().iter().any(|edit| behind(edit.span.start))
     }
 
