@@ -25,7 +25,7 @@ use crate::workshop::Workshop;
 /// More proofs for one finding cost more time than they are worth.
 const MAX_PROOFS: usize = 20;
 
-const WRONG_ALREADY: &str = "another error of the same function must be mended first";
+const WRONG_ALREADY: &str = "another error of the function, or of one that it calls, must be mended first";
 const GENERATED: &str = "the file is generated; its source must be changed instead";
 
 /// The answer to one finding.
@@ -564,9 +564,15 @@ fn loses_part(patch: &Patch, other: &Finding, finding: &Finding) -> bool {
 
 /// Paths are not followed behind an error: what a release would do there is not known.
 fn is_wrong(survey: &Survey, finding: &Finding) -> bool {
-    let same =
-        |other: &Finding| (&other.sink.file, &other.sink.function) == (&finding.sink.file, &finding.sink.function);
-    survey.findings.iter().any(|other| !other.rule.is_leak() && same(other))
+    let function = finding.sink.function.as_str();
+    let wrong: Vec<&str> = survey
+        .findings
+        .iter()
+        .filter(|other| !other.rule.is_leak())
+        .map(|other| other.sink.function.as_str())
+        .collect();
+    // A way ends where the error is: of a callee with one it is not known how else it may end.
+    wrong.contains(&function) || survey.sides.calls_any(function, &wrong)
 }
 
 /// Gives a file another text.
