@@ -13,14 +13,19 @@
 //! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only those
 //!   that the same file defines.
 
+use caulk_ir::Program;
 use caulk_source::{DeclKind, FileText, FunctionSource, Span, StmtKind, Token, TokenKind};
 
 use crate::change::{self, Candidate};
+use crate::decided;
 use crate::strategies::Bench;
 use crate::target::{Target, root};
 
 /// Words that begin a statement, but no declaration.
 const NO_TYPES: &[&[u8]] = &[b"return", b"goto", b"else", b"do", b"case", b"extern"];
+
+/// The language itself says what these are, whatever a file has for compilers that do not know them.
+const STANDARD: &[&str] = &["NULL", "EOF", "true", "false"];
 
 const JUMPS: &[&str] = &["return", "goto", "break", "continue"];
 
@@ -80,7 +85,8 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
             return Some(format!("`{name}` is something else in another configuration"));
         }
     }
-    if let Some(reason) = by_constant(function, &holders, false) {
+    let program: &Program = &bench.survey.program;
+    if let Some(reason) = by_constant(program, function, &holders, false) {
         return Some(reason);
     }
     for (id, call) in function.calls.iter_ids().filter(|(_, call)| call.direct) {
@@ -103,7 +109,7 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         if branches.iter().filter(other).any(keeps) {
             return Some(format!("`{}` does more with it in another configuration", call.callee));
         }
-        if let Some(reason) = by_constant(&body, &names, is_made) {
+        if let Some(reason) = by_constant(program, &body, &names, is_made) {
             return Some(reason);
         }
     }
@@ -112,13 +118,14 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
 
 /// `if (KEEP_LAST) last = p;`, where `KEEP_LAST` is a macro that other configurations define otherwise: the code is there, and
 /// is not run here.
-fn by_constant(function: &FunctionSource, names: &[String], makes: bool) -> Option<String> {
+fn by_constant(program: &Program, function: &FunctionSource, names: &[String], makes: bool) -> Option<String> {
     let ifs = function.stmts.iter().filter_map(|stmt| match stmt.kind {
         StmtKind::If { cond, .. } => Some((cond, stmt.span)),
         _ => None,
     });
     for (cond, whole) in ifs {
-        let used = function.macros.iter().filter(|used| cond.covers(used.span));
+        let used =
+            function.macros.iter().filter(|used| cond.covers(used.span) && !STANDARD.contains(&used.name.as_str()));
         let decides = |span: Span, name: &str| is_constant(function, cond, span) || is_configured(&function.file, name);
         let Some(used) = used.into_iter().find(|used| decides(used.span, &used.name)) else { continue };
         let rest = Span::new(cond.end, whole.end);
@@ -127,7 +134,8 @@ fn by_constant(function: &FunctionSource, names: &[String], makes: bool) -> Opti
             rest.covers(stmt.span) && matches!(stmt.kind, StmtKind::Return { value: Some(_) })
         };
         let another = makes && function.stmts.iter().any(returns);
-        if another || names.iter().any(|name| concerns(function, rest, name, usize::MAX)) {
+        let concerned = another || names.iter().any(|name| concerns(function, rest, name, usize::MAX));
+        if concerned && !decided::is_open(program, function, cond) {
             return Some(format!("`{}` is something else in another configuration", used.name));
         }
     }

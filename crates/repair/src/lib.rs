@@ -23,6 +23,7 @@ mod assertions;
 mod change;
 mod children;
 mod configurations;
+mod decided;
 mod flushing;
 mod lasting;
 mod lockstep;
