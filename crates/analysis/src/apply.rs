@@ -375,6 +375,7 @@ impl Engine<'_> {
             }
             if (known.doubted || known.unsettled)
                 && let Some((target, _)) = self.terms.pointee(ptr)
+                && !self.is_left_alone(before, &translation.args, translation.callee, target)
             {
                 let entry = state.obj_entry(target, known.family);
                 (entry.doubted, entry.unsettled) = (entry.doubted || known.doubted, entry.unsettled || known.unsettled);

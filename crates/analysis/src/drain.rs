@@ -85,6 +85,12 @@ impl Engine<'_> {
         }
     }
 
+    /// A block of this function that the callee is given, releases nowhere by this value, and cannot come to in another way:
+    /// that it releases something without a name is no reason to doubt this one.
+    pub(crate) fn is_left_alone(&mut self, state: &State, args: &[TermId], callee: FuncId, obj: ObjId) -> bool {
+        matches!(self.terms.object(obj), Object::Heap { .. }) && self.left_alone(state, args, callee).contains(&obj)
+    }
+
     /// What arguments point to that the callee neither keeps nor releases, by where their values go, and cannot come to
     /// in another way.
     fn left_alone(&mut self, state: &State, args: &[TermId], callee: FuncId) -> Vec<ObjId> {

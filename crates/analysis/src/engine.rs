@@ -30,6 +30,9 @@ use crate::term::{TermId, Terms};
 use crate::trace::{Event, Trace};
 use crate::whole::Knowledge;
 
+/// How many times more a function may cost that is looked at more closely.
+const CLOSER: usize = 8;
+
 /// How much work one function may cost before precision is traded for time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -52,6 +55,20 @@ pub struct Limits {
     /// another one whenever it is read, a number that is cut may be anything, and callees may do whatever they can do. An
     /// analysis like this finds errors that do not exist; no doubt in it means a lot.
     pub wary: bool,
+}
+
+impl Limits {
+    /// For the few functions that are to be repaired: what is merged there is a patch that cannot be proved.
+    pub fn closer(self) -> Self {
+        Self {
+            fine_states: self.fine_states * CLOSER,
+            coarse_states: self.coarse_states * CLOSER,
+            visits: self.visits * CLOSER,
+            work: self.work * CLOSER,
+            terms: self.terms * CLOSER,
+            ..self
+        }
+    }
 }
 
 impl Default for Limits {
@@ -199,6 +216,7 @@ fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueI
 
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
     let program = knowledge.program;
+    let limits = if knowledge.close.contains(&id) { limits.closer() } else { limits };
     let function = program.function(id);
     let none = ValueSet::new(function.values.len());
     let (mut bound, mut stored, mut used, mut needed) = (none.clone(), none.clone(), none.clone(), none);

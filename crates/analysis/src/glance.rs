@@ -30,7 +30,7 @@ pub struct Basis {
     pub(crate) contents: IdVec<FuncId, ContentHash>,
     /// Of the summaries.
     pub(crate) hashes: IdVec<FuncId, ContentHash>,
-    common: Common,
+    pub(crate) common: Common,
     learned: IdVec<FuncId, Arc<Learned>>,
 }
 

@@ -1,6 +1,7 @@
 //! The whole program, bottom-up: every function once, callees before callers (`schedule`), or taken over from an
 //! earlier run.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 
 use caulk_base::{FxHashMap, Gap, GapKind, IdVec, Store};
@@ -40,6 +41,8 @@ pub struct Common {
     flow: Arc<IdVec<FuncId, flow::Params>>,
     /// Globals that are nothing but an argument, and who passes it.
     passing: Arc<FxHashMap<GlobalId, FuncId>>,
+    /// Functions that are looked at more closely than others.
+    pub close: Arc<BTreeSet<FuncId>>,
 }
 
 impl std::ops::Deref for Knowledge<'_> {
@@ -79,6 +82,7 @@ impl<'a> Knowledge<'a> {
             never: Arc::new(never),
             variadic: Arc::new(variadic),
             flow: Arc::new(flow),
+            close: Arc::default(),
         };
         Self::with(program, models, common)
     }
@@ -307,7 +311,10 @@ fn run<'a, 'k>(
     limits: Limits,
     kept: Option<Kept<'k>>,
 ) -> (Analysis<'a>, Option<Kept<'k>>) {
-    let knowledge = Knowledge::new(program, models);
+    let mut knowledge = Knowledge::new(program, models);
+    if let Some(kept) = &kept {
+        knowledge.common.close = Arc::clone(&kept.close);
+    }
     let mut analysis = Analysis {
         knowledge,
         learned: IdVec::filled(program.functions.len(), Arc::default()),

@@ -365,11 +365,77 @@ impl Change {
         }
         false
     }
+
+    /// Where a call in new text stood before, letter for letter: `return put(b, p);` became `int n = put(b, p);`. Not where
+    /// it was a statement of its own: a release that is moved is a new one.
+    pub fn carried(&self, line: u32, column: u32) -> Option<(u32, u32)> {
+        if !self.is_new(line, column) {
+            return None;
+        }
+        let at = self.after.offset_of(line, column.max(1))?;
+        let call = call_at(&self.after.bytes[at..])?;
+        let gone = self.moves.iter().flat_map(|(start, end, _)| (*start..*end).map(|at| (at, *end)));
+        let mut found = gone.filter(|(at, end)| self.before.bytes[*at..*end].starts_with(call));
+        let (at, _) = found.next()?;
+        let ahead = self.before.bytes[..at].trim_ascii_end();
+        let is_part = ahead.ends_with(b"return") || ahead.last().is_some_and(|byte| b"(=!,".contains(byte));
+        (found.next().is_none() && is_part).then(|| self.before.position_of(at))
+    }
+}
+
+/// The call that a text begins with.
+fn call_at(text: &[u8]) -> Option<&[u8]> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let name = text.iter().take_while(|byte| is_word(byte)).count();
+    let open = name + text[name..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    if name == 0 || text.get(open) != Some(&b'(') {
+        return None;
+    }
+    let (mut depth, mut at) = (0usize, open);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 1 => return Some(&text[..=at]),
+            b')' => depth -= 1,
+            // Brackets in texts are none.
+            quote @ (b'"' | b'\'') => {
+                at += 1;
+                while text.get(at).is_some_and(|byte| byte != quote) {
+                    at += if text[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
+    use caulk_source::Span;
+
     use super::*;
+
+    #[test]
+    fn calls_are_carried_over_as_they_stand() {
+        let file = PathBuf::from("a.c");
+        let carried = |before: &str, edits: &[(usize, usize, &str)], call: &str| {
+            let mut set = EditSet::default();
+            edits.iter().for_each(|(start, end, text)| set.replace(Span::new(*start, *end), *text));
+            let change = Change::new(file.clone(), before.into(), &set).expect("edits that do not meet");
+            let whole = String::from_utf8_lossy(&change.after.bytes).into_owned();
+            let (line, column) = change.after.position_of(whole.find(call).expect("it is there"));
+            change.carried(line, column)
+        };
+        let edits = [(14, 14, "int n = put(b, \")\", g(p)); free(p); "), (21, 38, "n")];
+        let before = "int f(void) { return put(b, \")\", g(p)); }";
+        assert_eq!(carried(before, &edits, "put("), Some((1, 22)));
+        assert_eq!(carried(before, &edits, "free("), None);
+        assert_eq!(carried(before, &edits, "f(void"), None);
+        // Moved behind the other statement.
+        assert_eq!(carried("int f(void) { end(p); g(p); }", &[(14, 21, ""), (27, 27, " end(p);")], "end("), None);
+    }
 
     #[test]
     fn every_pointer_on_the_way_is_looked_into() {

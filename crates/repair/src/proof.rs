@@ -96,8 +96,7 @@ pub fn not_null(probed: &Survey, probe: &str) -> Result<(), String> {
 
 /// Shows that a destructor only releases where it is called now: what a probe would ask is not come to.
 pub fn stays_quiet(probed: &Doubts, probe: &Change) -> Result<(), String> {
-    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == probe.file && probe.is_new(spot.line, spot.column);
-    match probed.keys().any(is_new) {
+    match probed.keys().any(|spot| is_new(probe, spot)) {
         true => Err("its own release may do more there".into()),
         false => Ok(()),
     }
@@ -281,17 +280,28 @@ fn releases(
         let others = matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced | Doubt::Held);
         others && only_library(before, after, change, expect)
     };
+    let taken_over: BTreeMap<(u32, u32), &BTreeSet<Doubt>> = before
+        .releases
+        .iter()
+        .filter(|entry| here(&entry.0.file))
+        .map(|(spot, doubts)| ((spot.line, spot.column), doubts))
+        .collect();
+    let old_at = |spot: &Spot, carried: Option<(u32, u32)>| match carried {
+        Some(place) => taken_over.get(&place).copied(),
+        None => old.get(&(spot.line, spot.column)).copied(),
+    };
     for (spot, doubts) in &after.releases {
         if !here(&spot.file) {
             continue;
         }
-        if change.is_new(spot.line, spot.column) {
+        let carried = change.carried(spot.line, spot.column);
+        if carried.is_none() && change.is_new(spot.line, spot.column) {
             released += 1;
             changed.insert(spot.function.clone());
             for doubt in doubts.iter().filter(|doubt| !had.is_some_and(|had| had.contains(doubt))) {
                 speaks_against(*doubt, expect, finding)?;
             }
-        } else if let Some(known) = old.get(&(spot.line, spot.column)) {
+        } else if let Some(known) = old_at(spot, carried) {
             if let Some(doubt) = doubts.difference(known).find(|doubt| !settled(**doubt)) {
                 return Err(say(*doubt, finding));
             }
@@ -300,6 +310,13 @@ fn releases(
         }
     }
     Ok((released, changed))
+}
+
+/// A release that was not there before, not even at another place.
+fn is_new(change: &Change, spot: &Spot) -> bool {
+    std::path::Path::new(&spot.file) == change.file
+        && change.is_new(spot.line, spot.column)
+        && change.carried(spot.line, spot.column).is_none()
 }
 
 /// Whether all that is new are calls of library functions that release. Such a call gives nothing to anybody: that
@@ -313,10 +330,7 @@ fn only_library(before: &Survey, after: &Survey, change: &Change, expect: Expect
         std::str::from_utf8(&text[..end]).ok()
     };
     let of_library = |name: &str| before.library.contains(name);
-    let mut new = after
-        .releases
-        .keys()
-        .filter(|spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column));
+    let mut new = after.releases.keys().filter(|spot| is_new(change, spot));
     expect.only_releases() && !expect.overwrites && !expect.grows && new.all(|spot| named(spot).is_some_and(of_library))
 }
 
@@ -329,8 +343,7 @@ pub fn certain(
     expect: Expect,
 ) -> Result<(), String> {
     shifted(before, after, finding, seen, change)?;
-    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column);
-    let mut doubts = seen.iter().filter(|(spot, _)| is_new(spot)).flat_map(|(_, doubts)| doubts);
+    let mut doubts = seen.iter().filter(|(spot, _)| is_new(change, spot)).flat_map(|(_, doubts)| doubts);
     doubts.try_for_each(|doubt| {
         let speaks = speaks_against(*doubt, expect, finding);
         speaks.map_err(|why| format!("{why}, if something in memory is not what it was"))
@@ -339,8 +352,7 @@ pub fn certain(
 
 /// Shows that whoever is given a pointer into the middle of a block finds its beginning.
 fn shifted(before: &Survey, after: &Survey, finding: &Finding, doubts: &Doubts, change: &Change) -> Result<(), String> {
-    let is_new = |spot: &Spot| std::path::Path::new(&spot.file) == change.file && change.is_new(spot.line, spot.column);
-    let mut spots = doubts.iter().filter(|(spot, doubts)| is_new(spot) && doubts.contains(&Doubt::Shifted));
+    let mut spots = doubts.iter().filter(|(spot, doubts)| is_new(change, spot) && doubts.contains(&Doubt::Shifted));
     match spots.find(|(spot, _)| !paired::is_own(before, after, spot)) {
         Some(_) => Err(say(Doubt::Shifted, finding)),
         None => Ok(()),

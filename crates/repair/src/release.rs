@@ -141,6 +141,8 @@ pub fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let Some(made) = function.calls_at(place.line, place.column).into_iter().last() else { return false };
     let made = &function.calls[made];
+    // The end of a function is told as the place where it begins.
+    let offset = if offset < made.span.end { function.span.end } else { offset };
     let is_own = |callee: &str| bench.workshop.function_named(callee, bench.patched).is_some();
     let releases = |call: &caulk_source::Call| is_release(function, bench.survey, call.span.start);
     let ends = |(callee, id): &(String, caulk_source::CallId)| {
@@ -149,9 +151,10 @@ pub fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
     let is_end = |call: &caulk_source::Call| bench.survey.destructors.contains(&call.callee);
     let is_between = |call: &caulk_source::Call| (made.span.end..offset).contains(&call.span.start);
     let given = |call: &caulk_source::Call| call.args.iter().any(|arg| function.text(arg.span) == expression);
+    let meant_for_it = destructors(function, bench.survey, expression, made.span.end);
     made.result_type != "void *"
         && is_own(&made.callee)
-        && function.releases_of(expression).iter().any(ends)
+        && (meant_for_it.iter().any(|name| is_named_for_it(name)) || function.releases_of(expression).iter().any(ends))
         && function.calls.iter().any(|call| is_between(call) && given(call) && !is_end(call))
 }
 

@@ -26,6 +26,7 @@ use crate::workshop::Workshop;
 const MAX_PROOFS: usize = 20;
 
 const WRONG_ALREADY: &str = "another error of the function, or of one that it calls, must be mended first";
+const NOT_SEEN: &str = "looked at more closely, with more of its paths told apart, it does not come up";
 const GENERATED: &str = "the file is generated; its source must be changed instead";
 
 /// The answer to one finding.
@@ -60,6 +61,7 @@ pub fn repair(
         workshop,
         root,
         first: survey.findings.iter().filter(|finding| wanted(finding)).cloned().collect(),
+        unseen: Vec::new(),
         survey,
         originals: BTreeMap::new(),
         patched: Vec::new(),
@@ -70,8 +72,11 @@ pub fn repair(
         failed: RefCell::default(),
         declined: BTreeMap::new(),
     };
-    while session.round(wanted, accept) {}
-    session.finish(wanted)
+    while session.round(accept) {}
+    if session.look_closer() {
+        while session.round(accept) {}
+    }
+    session.finish()
 }
 
 /// A candidate that holds.
@@ -89,6 +94,8 @@ struct Session<'a> {
     workshop: &'a dyn Workshop,
     root: &'a Path,
     first: Vec<Finding>,
+    /// Those that a closer look does not find.
+    unseen: Vec<Finding>,
     survey: Survey,
     originals: BTreeMap<PathBuf, Vec<u8>>,
     patched: Vec<(PathBuf, Vec<u8>)>,
@@ -106,11 +113,11 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Tries the findings that are left; true as soon as one was repaired, because all places moved.
-    fn round(&mut self, wanted: &dyn Fn(&Finding) -> bool, accept: &mut Accept<'_>) -> bool {
+    fn round(&mut self, accept: &mut Accept<'_>) -> bool {
         let findings = self.survey.findings.clone();
         let keys = identities(&findings);
         for (finding, key) in findings.iter().zip(keys) {
-            if !wanted(finding) || self.reasons.contains_key(&key) {
+            if !self.is_asked_for(finding) || self.reasons.contains_key(&key) {
                 continue;
             }
             match self.one(finding, accept) {
@@ -125,6 +132,35 @@ impl Session<'_> {
             }
         }
         false
+    }
+
+    /// Goes on with a survey that tells more paths apart in the functions that are not repaired: what is merged there is a
+    /// patch that cannot be proved. What is found beside the first findings then is left as it is.
+    fn look_closer(&mut self) -> bool {
+        let findings = std::mem::take(&mut self.survey.findings);
+        let keys = identities(&findings);
+        let tried = |key: &Identity| self.reasons.get(key).is_some_and(|(_, tried)| !tried.is_empty());
+        let left: Vec<Finding> =
+            findings.iter().zip(&keys).filter(|(_, key)| tried(key)).map(|one| one.0.clone()).collect();
+        self.survey.findings = findings;
+        if left.is_empty() {
+            return false;
+        }
+        self.workshop.look_closer(&left.iter().map(|finding| finding.sink.function.clone()).collect());
+        let Ok(closer) = self.workshop.rebuild(&self.patched) else { return false };
+        self.unseen = left.iter().filter(|finding| !is_among(finding, &closer.survey.findings)).cloned().collect();
+        self.survey = closer.survey;
+        self.reasons.retain(|_, (_, tried)| tried.is_empty());
+        self.failed.borrow_mut().clear();
+        true
+    }
+
+    /// Is it one of the first findings, by whatever fingerprint it goes beside the patches?
+    fn is_asked_for(&self, finding: &Finding) -> bool {
+        let goes_by = |name: &Fingerprint| self.survey.findings.iter().any(|other| other.fingerprint == *name);
+        self.first.iter().any(|first| {
+            first.fingerprint == finding.fingerprint || is_same(first, finding) && !goes_by(&first.fingerprint)
+        })
     }
 
     fn one(&mut self, finding: &Finding, accept: &mut Accept<'_>) -> Result<(), String> {
@@ -149,11 +185,10 @@ impl Session<'_> {
             return Err(reason);
         }
         let proposals = strategies::propose(&bench);
-        let unwanted = target
-            .name
-            .as_ref()
-            .zip(target.sink)
-            .and_then(|(name, sink)| release::unwanted(&bench, name, target.function.stmt(sink).span.start));
+        let unwanted = target.name.as_ref().zip(target.sink).and_then(|(name, sink)| {
+            let span = target.function.stmt(sink).span;
+            release::unwanted(&bench, name, if target.sink_is_end() { span.end - 1 } else { span.start })
+        });
         let mut reason: Option<String> = None;
         let candidates = proposals.candidates;
         let mut parts: Vec<Candidate> = Vec::new();
@@ -443,10 +478,10 @@ impl Session<'_> {
         }
     }
 
-    fn finish(self, wanted: &dyn Fn(&Finding) -> bool) -> Repaired {
-        let mut done = self.done;
+    fn finish(mut self) -> Repaired {
+        let mut done = std::mem::take(&mut self.done);
         let left = &self.survey.findings;
-        for (finding, key) in left.iter().zip(identities(left)).filter(|(finding, _)| wanted(finding)) {
+        for (finding, key) in left.iter().zip(identities(left)).filter(|(finding, _)| self.is_asked_for(finding)) {
             let known = self.reasons.get(&key).cloned();
             let (reason, tried) = known.unwrap_or_else(|| ("no safe patch was found".into(), Vec::new()));
             let patch = Patch { tried, ..Patch::refused(finding.fingerprint.clone(), reason) };
@@ -474,6 +509,9 @@ impl Session<'_> {
                     let title = format!("{} (the same patch)", patch.title);
                     Patch { fingerprint: finding.fingerprint.clone(), title, ..patch.clone() }
                 }
+                None if self.unseen.iter().any(|unseen| unseen.fingerprint == finding.fingerprint) => {
+                    Patch::refused(finding.fingerprint.clone(), NOT_SEEN)
+                }
                 // A patch may well make the path hard to follow, and leave the error where it is.
                 None => Patch::refused(
                     finding.fingerprint.clone(),
@@ -482,6 +520,9 @@ impl Session<'_> {
             };
             done.push(Done { finding: finding.clone(), patch, after: None });
         }
+        // One error may be lost at more places, seen closely: what was asked for has its answer.
+        let is_first = |one: &Done| self.first.iter().any(|first| first.fingerprint == one.finding.fingerprint);
+        done.retain(|one| one.patch.is_fixed() || is_first(one));
         let patched: BTreeMap<PathBuf, Vec<u8>> = self.patched.into_iter().collect();
         let files = self
             .originals
@@ -503,8 +544,7 @@ fn name_again<'a>(first: &'a [Finding], done: &mut [Done]) -> Vec<&'a Finding> {
     let mut left: Vec<&Finding> = Vec::new();
     let open: Vec<&Finding> = first.iter().filter(|finding| !done.iter().any(|one| same(one, finding))).collect();
     for finding in open {
-        let key = |finding: &Finding| (finding.rule, finding.sink.function.clone(), finding.object.clone());
-        match done.iter().zip(&renamed).position(|(one, renamed)| *renamed && key(&one.finding) == key(finding)) {
+        match done.iter().zip(&renamed).position(|(one, renamed)| *renamed && is_same(&one.finding, finding)) {
             Some(at) => {
                 renamed[at] = false;
                 done[at].finding.fingerprint = finding.fingerprint.clone();
@@ -514,6 +554,15 @@ fn name_again<'a>(first: &'a [Finding], done: &mut [Done]) -> Vec<&'a Finding> {
         }
     }
     left
+}
+
+/// The same error of a function, wherever in it.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    (one.rule, &one.sink.function, &one.object) == (other.rule, &other.sink.function, &other.object)
+}
+
+fn is_among(finding: &Finding, all: &[Finding]) -> bool {
+    all.iter().any(|other| other.fingerprint == finding.fingerprint || is_same(other, finding))
 }
 
 /// Line-free identities, numbered among equals.

@@ -17,6 +17,7 @@ mod identity;
 mod record;
 mod shelf;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use caulk_base::{ContentHash, FxHashMap, Hasher, IdVec, Store};
@@ -83,6 +84,8 @@ pub struct Kept<'a> {
     hashes: IdVec<FuncId, OnceLock<ContentHash>>,
     found: IdVec<UnitId, FxHashMap<ContentHash, Bytes>>,
     used: IdVec<UnitId, Mutex<Used>>,
+    /// Functions that are looked at more closely: what others have found out about them is not enough.
+    pub close: Arc<BTreeSet<FuncId>>,
 }
 
 /// The records of a unit that this run used or made.
@@ -144,6 +147,7 @@ impl<'a> Kept<'a> {
             hashes: functions.iter().map(|_| OnceLock::new()).collect(),
             found: IdVec::from(found),
             used: units.iter().map(|_| Mutex::default()).collect(),
+            close: Arc::new(shelf.map(|shelf| shelf.close(&ids)).unwrap_or_default()),
             ids,
         }
     }
@@ -167,6 +171,7 @@ impl<'a> Kept<'a> {
             hashes: basis.hashes.iter_ids().map(known).collect(),
             found: basis.program.units.iter().map(|_| FxHashMap::default()).collect(),
             used: basis.program.units.iter().map(|_| Mutex::default()).collect(),
+            close: Arc::clone(&basis.common.close),
         }
     }
 
@@ -295,6 +300,9 @@ impl<'a> Kept<'a> {
         let mut out = Hasher::new();
         for &id in members {
             out.raw(&self.ids.functions[id].0).raw(&self.contents[id].0);
+            if self.close.contains(&id) {
+                out.field("closer");
+            }
         }
         out.finish()
     }

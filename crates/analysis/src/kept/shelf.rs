@@ -14,10 +14,11 @@
 //! - A record counts under the same conditions as one on disk: the bodies, and every answer.
 //! - Ids in a record are those of its numbering; under another one a copy is made.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use caulk_base::{ContentHash, FxHashMap, IdVec};
+use caulk_base::{ContentHash, FxHashMap, FxHashSet, IdVec};
 use caulk_ir::{FuncId, GlobalId, Program, UnitId};
 
 use super::identity::Identities;
@@ -34,6 +35,8 @@ pub struct Shelf {
     records: RwLock<FxHashMap<ContentHash, Vec<Arc<Version>>>>,
     last: Mutex<Option<Last>>,
     programs: AtomicU64,
+    /// Functions that are looked at more closely from now on, by their names.
+    close: Mutex<FxHashSet<ContentHash>>,
 }
 
 /// One of the results for a recursion: it depends on the answers.
@@ -86,6 +89,23 @@ impl Version {
 }
 
 impl Shelf {
+    /// These functions of the last program, and no others, are worth more work in all programs to come.
+    pub fn look_closer(&self, functions: impl IntoIterator<Item = FuncId>) {
+        let Some(last) = self.last() else { return };
+        let mut close = self.close.lock().unwrap_or_else(PoisonError::into_inner);
+        close.clear();
+        close.extend(functions.into_iter().filter_map(|id| last.ids.functions.get(id)).copied());
+    }
+
+    /// Those that are worth it, in the numbers of a program.
+    pub(super) fn close(&self, ids: &Identities) -> BTreeSet<FuncId> {
+        let close = self.close.lock().unwrap_or_else(PoisonError::into_inner);
+        if close.is_empty() {
+            return BTreeSet::new();
+        }
+        ids.functions.iter_ids().filter(|(_, name)| close.contains(name)).map(|(id, _)| id).collect()
+    }
+
     pub(crate) fn last(&self) -> Option<Last> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

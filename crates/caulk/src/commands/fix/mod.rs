@@ -11,14 +11,14 @@ mod generated;
 mod validate;
 mod workshop;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use caulk_base::{ContentHash, Store};
 use caulk_checkers::Options;
 use caulk_findings::{Finding, Findings, Patch, PatchStatus, apply_suppressions};
-use caulk_repair::{Done, Repaired, Survey};
+use caulk_repair::{Done, Repaired, Survey, Workshop};
 use caulk_report::{DiskSources, HtmlOptions, Report, RunReport};
 
 use self::alarms::Imported;
@@ -75,6 +75,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
             None if ask => ask::wants(finding, patch),
             None => Ok(()),
         };
+        shop.look_closer(&BTreeSet::new());
         caulk_repair::repair(&shop, survey.clone(), &base, &wanted, &mut accept)
     };
     if args.interactive {

@@ -1,6 +1,7 @@
 //! Builds patched programs for repair: clang for the units that read a patched file, then the analysis.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -279,6 +280,11 @@ impl Workshop for Shop<'_> {
     fn varying_function(&self, name: &str, patched: &[(PathBuf, Vec<u8>)]) -> Option<FunctionSource> {
         let [id] = self.program.functions_named(name)[..] else { return None };
         self.may_vary(id, patched).then(|| self.function_named(name, patched)).flatten()
+    }
+
+    fn look_closer(&self, functions: &BTreeSet<String>) {
+        let is_one = |id: &FuncId| functions.contains(&self.program.function(*id).name);
+        self.known.borrow().shelf.look_closer(self.program.functions.ids().filter(is_one));
     }
 
     fn look(&self, before: &[(PathBuf, Vec<u8>)], patched: &[(PathBuf, Vec<u8>)]) -> Result<Option<Rebuilt>, String> {
