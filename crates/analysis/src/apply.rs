@@ -449,7 +449,7 @@ impl Engine<'_> {
         self.collect_within(&mut state, id);
         if outcome.starved || gives_nothing_back(translation.summary, outcome) {
             // Whose these are now is not for us to say.
-            for obj in self.exchanged(before, id) {
+            for obj in self.exchanged(before, id, translation.summary) {
                 if let Some(known) = state.obj_mut(obj) {
                     (known.lost, known.lost_at) = (false, None);
                     known.give_away();
