@@ -103,7 +103,7 @@ impl Engine<'_> {
             }
         }
         if (ignored || inst.result.is_none()) && !self.limits.wary {
-            self.trust_release(&mut states, &args);
+            self.trust_release(&mut states, &args, summary);
             let is_number = |value: &ValueId| matches!(self.function.values[*value].ty, Ty::Int(_));
             let numbers: Vec<bool> = call.args.iter().map(is_number).collect();
             self.trust_taking(&state, &mut states, &args, ignored, (summary, &numbers));
