@@ -103,7 +103,7 @@ impl Engine<'_> {
             }
         }
         if (ignored || inst.result.is_none()) && !self.limits.wary {
-            self.trust_release(&mut states, &args);
+            self.trust_release(&mut states, &args, summary);
             let is_number = |value: &ValueId| matches!(self.function.values[*value].ty, Ty::Int(_));
             let numbers: Vec<bool> = call.args.iter().map(is_number).collect();
             self.trust_taking(&state, &mut states, &args, ignored, (summary, &numbers));
@@ -449,7 +449,7 @@ impl Engine<'_> {
         self.collect_within(&mut state, id);
         if outcome.starved || gives_nothing_back(translation.summary, outcome) {
             // Whose these are now is not for us to say.
-            for obj in self.exchanged(before, id) {
+            for obj in self.exchanged(before, id, translation.summary) {
                 if let Some(known) = state.obj_mut(obj) {
                     (known.lost, known.lost_at) = (false, None);
                     known.give_away();

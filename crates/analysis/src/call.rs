@@ -381,6 +381,7 @@ impl Engine<'_> {
     ) -> TermId {
         self.make_room(state, id, sub);
         let obj = self.terms.intern_object(Object::Heap { site: id, sub, older: false });
+        self.note_size(state, obj, id, direct);
         state.set_obj(obj, ObjState { touched: Some(id), ..known });
         state.record(Event::Alloc { inst: id, obj });
         // What a callee makes and keeps is none of this function's.

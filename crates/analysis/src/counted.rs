@@ -68,6 +68,23 @@ pub fn is_raised(terms: &Terms, term: TermId) -> bool {
     }
 }
 
+/// Does the outcome make a number in what the parameter points to less than it was?
+pub fn counts_down(summary: &Summary, outcome: &Outcome, param: u32) -> bool {
+    outcome.writes.iter().any(|write| {
+        let given = matches!(summary.objects[write.obj.index()], Object::Deref(base)
+            if summary.terms[base.index()] == Term::Param(param));
+        given
+            && match summary.terms[write.term.index()] {
+                Term::Bin(BinOp::Add, count, step) => {
+                    matches!(summary.terms[step.index()], Term::Int(step) if step < 0)
+                        && matches!(summary.terms[count.index()], Term::Content { obj, off, .. }
+                            if (obj, off) == (write.obj, write.off))
+                }
+                _ => false,
+            }
+    })
+}
+
 /// Releases of inputs that hang on a number in them which callers have no name for become "may be released".
 pub fn soften_releases(terms: &Terms, exits: &mut [Exit]) {
     let mut unforeseen: Vec<(usize, ObjId)> = Vec::new();

@@ -180,6 +180,8 @@ pub(crate) struct Engine<'a> {
     pub grown: BTreeSet<(ObjId, ObjId)>,
     /// The sizes that were asked for where a block was to become larger.
     pub asked: FxHashMap<ObjId, BTreeSet<(InstId, TermId)>>,
+    /// How much the calls that made the objects were asked for, where that was worked out.
+    pub sizes: FxHashMap<ObjId, BTreeSet<TermId>>,
     /// What held the objects of which leaks were reported.
     pub held: BTreeMap<IncidentKey, Vec<ObjId>>,
     /// Values that are held although no variable has them: they are about to be written.
@@ -281,6 +283,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         ever_within: FxHashMap::default(),
         grown: BTreeSet::new(),
         asked: FxHashMap::default(),
+        sizes: FxHashMap::default(),
         held: BTreeMap::new(),
         pinned: Vec::new(),
         forgotten: None,

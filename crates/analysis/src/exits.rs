@@ -13,6 +13,7 @@ use caulk_models::FamilyId;
 use crate::engine::{Engine, Exit};
 use crate::merge::{self, Grain, RESULT};
 use crate::object::{ObjId, Object, Status};
+use crate::place::Off;
 use crate::state::State;
 use crate::term::{Term, TermId, Terms};
 
@@ -131,6 +132,7 @@ impl Engine<'_> {
         if let Some(result) = result {
             state.bind(RESULT, result);
         }
+        self.forget_unlinked(&mut state);
         let mut hidden: Vec<TermId> = Vec::new();
         // Whoever holds a block that is not seen holds what lies in it.
         let escaped: Vec<ObjId> = state.objs.iter().filter(|(_, known)| known.escaped).map(|entry| entry.0).collect();
@@ -286,6 +288,32 @@ impl Engine<'_> {
             known.within = None;
         }
         state
+    }
+
+    /// What is released after a store through a pointer that was read from memory (`*item->prev = item->next;`) was
+    /// unlinked by it, for all that is known: what led to it may lead elsewhere now.
+    fn forget_unlinked(&mut self, state: &mut State) {
+        if state.aliased == 0 {
+            return;
+        }
+        let mut places: Vec<(ObjId, Off)> = Vec::new();
+        for (obj, known) in &state.objs {
+            if known.status == Status::FREED
+                && let Object::Deref(base) = *self.terms.object(*obj)
+                && let Term::Content { obj: holder, off: off @ Off::At(_), epoch: 0 } = *self.terms.get(base)
+                && matches!(self.terms.object(holder), Object::Deref(_) | Object::Global(_))
+                && merge::deref_depth(&self.terms, holder) <= MAX_CHAIN
+                && state.epoch(holder) == 0
+                && state.obj(holder).is_none_or(|known| known.status == Status::LIVE)
+                && state.cells.binary_search_by_key(&(holder, off), |entry| entry.0).is_err()
+            {
+                places.push((holder, off));
+            }
+        }
+        for (holder, off) in places {
+            let later = self.terms.content(holder, off, state.aliased);
+            state.store(&self.terms, holder, off, 8, later);
+        }
     }
 
     fn is_visible(&self, obj: ObjId) -> bool {

@@ -79,7 +79,8 @@ pub struct Incident {
     pub arguments: Vec<Vec<(u32, Range)>>,
     /// One of the ways was run again alone, and the error came up.
     pub confirmed: bool,
-    /// Only seen where a library's variable that nothing in it writes has another value than at the start.
+    /// Only seen where something is so that nobody is known to make so: a library's variable that nothing in it writes has
+    /// another value than at the start, or a block was made of no bytes.
     pub foreign: bool,
     /// Passed to functions without model or body that we assumed only to look at it.
     pub lent: bool,

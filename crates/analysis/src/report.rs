@@ -1,6 +1,6 @@
 //! Errors as they are met: what is noted of each, and which are only suspected.
 
-use caulk_ir::{InstId, Ty};
+use caulk_ir::{BinOp, InstId, Op, Ty, ValueKind};
 use caulk_models::FamilyId;
 
 use crate::engine::Engine;
@@ -39,7 +39,7 @@ impl Engine<'_> {
     fn arguments(&mut self, state: &State) -> Vec<(u32, Range)> {
         let mut known: Vec<(u32, Range)> = Vec::new();
         for (_, value) in self.function.values.iter_ids() {
-            if let caulk_ir::ValueKind::Param(index) = value.kind
+            if let ValueKind::Param(index) = value.kind
                 && matches!(value.ty, Ty::Ptr | Ty::Int(_))
             {
                 let term = self.terms.param(index);
@@ -88,6 +88,40 @@ impl Engine<'_> {
         }
     }
 
+    /// Remembers how much is asked for: the numbers that a library is given, and those that are worked out as sizes.
+    pub(crate) fn note_size(&mut self, state: &State, obj: ObjId, at: InstId, direct: bool) {
+        let Op::Call(call) = &self.function.insts[at].op else { return };
+        for &arg in &call.args {
+            let value = self.function.values[arg];
+            if !matches!(value.ty, Ty::Int(_)) || !matches!(value.kind, ValueKind::Inst(_)) {
+                continue;
+            }
+            let size = self.operand(state, arg);
+            if direct || matches!(self.terms.get(size), Term::Bin(BinOp::Mul | BinOp::Shl, ..)) {
+                self.sizes.entry(obj).or_default().insert(size);
+            }
+        }
+    }
+
+    /// Is it a block of no bytes, as far as the way tells? Nobody makes one on purpose: whoever works out a size knows that
+    /// there is something to make it for.
+    fn is_empty(&self, state: &State, obj: ObjId) -> bool {
+        self.sizes.get(&obj).is_some_and(|sizes| sizes.iter().all(|size| self.is_nothing(state, *size, 6)))
+    }
+
+    fn is_nothing(&self, state: &State, number: TermId, depth: u32) -> bool {
+        if state.facts.range(&self.terms, number).constant() == Some(0) {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match *self.terms.get(number) {
+            Term::Bin(BinOp::Mul, a, b) => self.is_nothing(state, a, depth) || self.is_nothing(state, b, depth),
+            Term::Bin(BinOp::Add, a, b) => self.is_nothing(state, a, depth) && self.is_nothing(state, b, depth),
+            Term::Bin(BinOp::Shl, a, _) | Term::Cast(_, _, a) => self.is_nothing(state, a, depth),
+            _ => false,
+        }
+    }
+
     pub(crate) fn report(
         &mut self,
         kind: IncidentKind,
@@ -114,7 +148,8 @@ impl Engine<'_> {
         };
         let key = (kind.clone(), subject.clone(), at);
         let arguments = self.arguments(state);
-        let foreign = self.is_foreign(state);
+        let is_leak = matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit);
+        let foreign = self.is_foreign(state) || (is_leak && self.is_empty(state, obj));
         // What needs no foreign hand says more: the other ways are forgotten for it.
         match self.incidents.get(&key).map(|known| known.foreign) {
             Some(false) if foreign => return,
@@ -136,7 +171,6 @@ impl Engine<'_> {
                 _ => known.arguments.push(arguments),
             }
             // Of a release or use behind another, a merged state says too much.
-            let is_leak = matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit);
             if is_leak && known.conditions.len() < MAX_CONDITIONS {
                 let condition = crate::summary::export_condition(&mut self.terms, &state.facts);
                 if !known.conditions.contains(&condition) {
@@ -145,7 +179,7 @@ impl Engine<'_> {
             }
             return;
         }
-        if matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit) {
+        if is_leak {
             let holders = self.holders(state, obj);
             self.held.insert(key.clone(), holders);
         }

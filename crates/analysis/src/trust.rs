@@ -8,6 +8,7 @@
 use caulk_base::Id;
 use caulk_ir::Inst;
 
+use crate::counted;
 use crate::engine::Engine;
 use crate::object::{ObjId, Object, Status};
 use crate::state::State;
@@ -41,8 +42,10 @@ impl Engine<'_> {
                 given.extend(before.cells_of(local).flat_map(|(_, cell)| self.terms.mentions(cell.term)));
             }
             for obj in given {
+                let is_gone = |state: &State| is_gone(before, state, obj);
                 let taken = |state: &State| {
-                    state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::FREED))
+                    is_gone(state)
+                        || state.obj(obj).is_some_and(|known| known.escaped || known.status.may(Status::FREED))
                         || state.cells.iter().any(|((holder, _), cell)| {
                             self.terms.mentions(cell.term).contains(&obj)
                                 && !matches!(self.terms.object(*holder), Object::Stack(_))
@@ -69,17 +72,35 @@ impl Engine<'_> {
     }
 
     /// A function that releases its argument and does not tell when it did not: its caller relies on it.
-    /// Ways through it on which the block stays (failed sanity checks, null fields) are not followed.
-    pub(crate) fn trust_release(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId]) {
-        for &arg in args {
+    /// Ways through it on which the block stays (failed sanity checks, null fields) are not followed. Where one of them counts
+    /// the block's holders, it may have stayed all the same.
+    pub(crate) fn trust_release(&self, states: &mut Vec<(&Outcome, State)>, args: &[TermId], summary: &Summary) {
+        for (index, &arg) in args.iter().enumerate() {
             for &obj in self.terms.mentions(arg) {
                 let status = |state: &State| state.obj(obj).map(|known| known.status.without(Status::FAILED));
-                if states.iter().any(|(_, state)| status(state) == Some(Status::FREED)) {
-                    states.retain(|(_, state)| status(state) != Some(Status::LIVE));
+                // Also where it hangs on a number in the block that is not known here.
+                if !states.iter().any(|(_, state)| status(state).is_some_and(|status| status.may(Status::FREED))) {
+                    continue;
+                }
+                let stays = |state: &State| status(state) == Some(Status::LIVE);
+                let counts = states
+                    .iter()
+                    .any(|(outcome, state)| stays(state) && counted::counts_down(summary, outcome, index as u32));
+                states.retain(|(_, state)| !stays(state));
+                for (_, state) in states.iter_mut().filter(|_| counts) {
+                    if let Some(known) = state.obj_mut(obj).filter(|known| known.status.may(Status::FREED)) {
+                        known.status = known.status.join(Status::LIVE);
+                    }
                 }
             }
         }
     }
+}
+
+/// A block that was there before the call, and of which nothing is known any more: it was released, or somebody else has
+/// it, and no variable led to it.
+fn is_gone(before: &State, state: &State, obj: ObjId) -> bool {
+    state.obj(obj).is_none() && before.obj(obj).is_some_and(|known| !known.status.may(Status::FAILED))
 }
 
 /// Does an outcome depend on something about the inputs that is not so in the others, beside that pointers are valid?

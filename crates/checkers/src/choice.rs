@@ -11,12 +11,15 @@
 //! together. A block that is lost only in an object which calls the one function and says the other is not reported.
 //!
 //! So it is with a function that copies, if there is one: `e->key = t->copy ? t->copy(key) : key`. Who passes a new key
-//! knows that there is none.
+//! knows that there is none. And with a list that says whether it copies: who appends a new text to a list that he was given,
+//! or has found, knows that it does not.
 //!
 //! Known imprecision: where the two have nothing to do with each other, a true error is not seen.
 
 use caulk_analysis::{Event, Incident, IncidentKind, Subject};
-use caulk_ir::{Callee, Function, InstId, Op, Program, SymbolId, ValueId, ValueKind};
+use caulk_ir::{BlockId, Callee, FuncId, Function, InstId, Op, Program, SymbolId, Target, ValueId, ValueKind};
+
+use crate::latent::is_local;
 
 /// Does every way to the leak ask the object again that chose the allocating function?
 pub fn asks_again(program: &Program, incident: &Incident) -> bool {
@@ -49,6 +52,64 @@ pub fn is_copied_on_demand(program: &Program, incident: &Incident) -> bool {
     matches!(function.values[owner].kind, ValueKind::Param(_))
         && is_tested(function, pointer)
         && is_kept_instead(function, *site, copy, block)
+}
+
+/// Is the block lost by being given to a function that keeps or copies it, as the object says to which it goes?
+pub fn is_copied_by_mode(program: &Program, incident: &Incident) -> bool {
+    let (IncidentKind::Leak, Subject::Allocated { site, .. }) = (&incident.kind, &incident.subject) else {
+        return false;
+    };
+    let function = program.function(incident.function);
+    let Some(block) = function.insts[*site].result else { return false };
+    let passes_by = |path: &Vec<Event>| {
+        path.iter().any(|event| match event {
+            Event::Outcome { inst, .. } => is_given_to_copier(program, incident.function, *inst, block),
+            _ => false,
+        })
+    };
+    !incident.paths.is_empty() && incident.paths.iter().all(passes_by)
+}
+
+/// Is it a call of a function that copies the block or keeps it, by what lies in another argument which is not made here?
+fn is_given_to_copier(program: &Program, caller: FuncId, call: InstId, block: ValueId) -> bool {
+    let function = program.function(caller);
+    let Op::Call(call) = &function.insts[call].op else { return false };
+    let Callee::Symbol(symbol) = call.callee else { return false };
+    let Target::Functions(targets) = program.target(program.unit_of(caller), symbol) else { return false };
+    let [target] = targets.as_slice() else { return false };
+    let Some(given) = call.args.iter().position(|&arg| arg == block) else { return false };
+    let mut owners = call.args.iter().enumerate().filter(|&(at, &arg)| at != given && !is_local(function, arg));
+    owners.any(|(at, _)| copies_by(program.function(*target), given as u32, at as u32))
+}
+
+/// `keep(list->copies ? strdup(text) : text)`, of a `text` and a `list` that are parameters.
+fn copies_by(function: &Function, given: u32, owner: u32) -> bool {
+    let param = |index: u32| function.params().find(|&value| function.values[value].kind == ValueKind::Param(index));
+    let (Some(given), Some(owner)) = (param(given), param(owner)) else { return false };
+    let owner = Owner::Value(owner);
+    let is_copy = |value: ValueId| {
+        matches!(function.values[value].kind, ValueKind::Inst(inst)
+            if matches!(&function.insts[inst].op, Op::Call(call) if call.args.contains(&given)))
+    };
+    function.blocks.ids().any(|block| {
+        function.block_insts(block).any(|(_, inst)| match &inst.op {
+            Op::Select { cond, a, b } => {
+                ((*a == given && is_copy(*b)) || (*b == given && is_copy(*a)))
+                    && is_worked_out_from(function, *cond, owner)
+            }
+            Op::Phi { incoming } => {
+                incoming.iter().any(|entry| entry.1 == given)
+                    && incoming.iter().any(|entry| is_copy(entry.1))
+                    && function.blocks.ids().any(|from| {
+                        let (branch, inst) = function.terminator(from);
+                        let near = |to: BlockId| to == block || incoming.iter().any(|entry| entry.0 == to);
+                        matches!(inst.op, Op::Branch { then, els, .. } if near(then) && near(els))
+                            && asks(function, branch, owner)
+                    })
+            }
+            _ => false,
+        })
+    })
 }
 
 /// Is the function that is read from somewhere compared with null, where it is read once more or here?
@@ -152,12 +213,16 @@ fn is_asked(function: &Function, path: &[Event], site: InstId, owner: Owner) -> 
 
 /// Is the branch decided by something that the owner holds?
 pub(crate) fn asks(function: &Function, branch: InstId, owner: Owner) -> bool {
-    let decided = match &function.insts[branch].op {
-        Op::Branch { cond, .. } => *cond,
-        Op::Switch { value, .. } => *value,
-        _ => return false,
-    };
-    let mut open = vec![decided];
+    match &function.insts[branch].op {
+        Op::Branch { cond, .. } => is_worked_out_from(function, *cond, owner),
+        Op::Switch { value, .. } => is_worked_out_from(function, *value, owner),
+        _ => false,
+    }
+}
+
+/// Does something that the owner holds go into the value?
+fn is_worked_out_from(function: &Function, value: ValueId, owner: Owner) -> bool {
+    let mut open = vec![value];
     while let Some(value) = open.pop() {
         if read_from(function, value) == Some(owner) {
             return true;

@@ -165,7 +165,7 @@ fn passes_null(analysis: &Analysis<'_>, caller: FuncId, inst: InstId, outcome: u
 }
 
 /// Does the pointer lead into a variable of the function?
-fn is_local(function: &Function, ptr: ValueId) -> bool {
+pub(crate) fn is_local(function: &Function, ptr: ValueId) -> bool {
     let mut at = ptr;
     while let ValueKind::Inst(inst) = function.values[at].kind {
         match &function.insts[inst].op {

@@ -86,6 +86,7 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
             && !latent::needs_unexpected_null(analysis, incident)
             && !choice::asks_again(analysis.knowledge.program, incident)
             && !choice::is_copied_on_demand(analysis.knowledge.program, incident)
+            && !choice::is_copied_by_mode(analysis.knowledge.program, incident)
             && !contrary::contradicts_itself(analysis.knowledge.program, incident)
             && !members::is_another_member(&Names::new(&analysis.knowledge, incident.function), incident)
     };
