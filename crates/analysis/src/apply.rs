@@ -6,6 +6,7 @@
 
 use caulk_base::Id;
 use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty, ValueId};
+use smallvec::SmallVec;
 
 use crate::clauses::{Clause, Literal};
 use crate::counted;
@@ -239,14 +240,14 @@ impl Engine<'_> {
                 }
             }
         }
-        let changed: Vec<Option<TermId>> =
+        let changed: SmallVec<[Option<TermId>; 8]> =
             outcome.changed.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
-        let rewired: Vec<Option<TermId>> =
+        let rewired: SmallVec<[Option<TermId>; 8]> =
             outcome.rewired.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
         // Values are worked out before anything is written: they speak of memory as it was.
-        let computed: Vec<bool> =
+        let computed: SmallVec<[bool; 8]> =
             outcome.writes.iter().map(|write| widen::is_computed_term(translation.summary, write.term)).collect();
-        let moved: Vec<(TermId, ObjId)> = outcome
+        let moved: SmallVec<[(TermId, ObjId); 2]> = outcome
             .moved
             .iter()
             .filter_map(|&(from, to)| {
@@ -255,7 +256,7 @@ impl Engine<'_> {
                 Some((self.input_pointer(before, translation, from)?, to))
             })
             .collect();
-        let writes: Vec<(TermId, Off, u64, TermId)> = outcome
+        let writes: SmallVec<[(TermId, Off, u64, TermId); 8]> = outcome
             .writes
             .iter()
             .map(|write| {
@@ -264,7 +265,7 @@ impl Engine<'_> {
                 (obj, off, write.size, self.translate(before, translation, write.term))
             })
             .collect();
-        let weak: Vec<(TermId, TermId)> = outcome
+        let weak: SmallVec<[(TermId, TermId); 4]> = outcome
             .weak
             .iter()
             .map(|&(obj, term)| {
@@ -318,7 +319,7 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let inputs: Vec<(TermId, &ObjState, ObjId)> = outcome
+        let inputs: SmallVec<[(TermId, &ObjState, ObjId); 8]> = outcome
             .objs
             .iter()
             .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, known, *obj)))
@@ -332,7 +333,7 @@ impl Engine<'_> {
             let args = translation.args.clone();
             self.drain(&mut state, translation.summary, &args, &released, id);
         }
-        let mut released: Vec<(TermId, bool)> = Vec::new();
+        let mut released: SmallVec<[(TermId, bool); 4]> = SmallVec::new();
         for (ptr, known, of) in inputs {
             // Two elements that the callee takes for different ones, and that are one here: it has seen them at two times.
             let element = is_element(translation.summary, of);

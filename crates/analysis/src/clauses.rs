@@ -107,7 +107,14 @@ impl Facts {
         if matches!(terms.get(literal.term), Term::Cmp(..)) {
             return self.known(terms, literal.term).map(|truth| !literal.range.excludes(i64::from(truth)));
         }
-        let now = self.range(terms, literal.term);
+        let (full, derived);
+        let now = if terms.is_plain(literal.term) {
+            full = Range::full();
+            self.told(literal.term).unwrap_or(&full)
+        } else {
+            derived = self.range(terms, literal.term);
+            &derived
+        };
         if now.is_disjoint(&literal.range) {
             Some(false)
         } else if now.is_within(&literal.range) {
@@ -176,8 +183,12 @@ impl Facts {
                 || facts.decides(terms, &clause.0) == Some(true)
                 || facts.decides(terms, &clause.1) == Some(true)
         };
-        let mut joined: Vec<Clause> = self.clauses.iter().filter(|clause| holds_in(other, clause)).cloned().collect();
-        joined.extend(other.clauses.iter().filter(|clause| holds_in(self, clause)).cloned());
+        let mut joined: Vec<Clause> = if self.clauses == other.clauses {
+            self.clauses.to_vec()
+        } else {
+            let mine = self.clauses.iter().filter(|clause| holds_in(other, clause));
+            mine.chain(other.clauses.iter().filter(|clause| holds_in(self, clause))).cloned().collect()
+        };
         if pairs.wanted {
             pairs.mine.extend(self.atoms_beyond(terms, other, MAX_SIDE - pairs.mine.len()));
             pairs.theirs.extend(other.atoms_beyond(terms, self, MAX_SIDE - pairs.theirs.len()));

@@ -44,6 +44,9 @@ impl Engine<'_> {
         }
         // An argument that lies in another one, or was put into one, may be such a part, too.
         for (at, &arg) in args.iter().enumerate() {
+            if !self.terms.holds_block(arg) {
+                continue;
+            }
             let Some((obj, _)) = self.terms.pointee(arg) else { continue };
             let mut others = args.to_vec();
             others.retain(|&other| self.terms.pointee(other).is_none_or(|of| of.0 != obj));

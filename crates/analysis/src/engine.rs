@@ -6,6 +6,7 @@
 //!   instead, which turns "must" into "may".
 //! - The result depends on the function, its callees' summaries and the models alone.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
@@ -13,13 +14,14 @@ use caulk_ir::{
     BlockId, Call, Callee, FuncId, Function, InstId, Linkage, Op, Program, Target, Ty, UnitId, ValueId, VarId,
 };
 use caulk_models::{Effect, FamilyId, Models, Place};
+use smallvec::SmallVec;
 
 use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg, ValueSet};
 use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
-use crate::merge::{self, Grain};
+use crate::merge::{self, Grain, Keys};
 use crate::object::{ObjId, Status};
 use crate::place::Off;
 use crate::replay::Following;
@@ -194,6 +196,8 @@ pub(crate) struct Engine<'a> {
     pub block: BlockId,
     /// The `return` statement that is being left.
     pub return_at: Option<InstId>,
+    /// By loop head and term: does it speak of something that came up within the loop?
+    pub stale: RefCell<Vec<Vec<Option<bool>>>>,
     /// Loops of a few rounds that are run one by one, by their heads.
     pub short: FxHashMap<BlockId, Option<Counter>>,
 }
@@ -288,6 +292,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         following: None,
         block: BlockId(0),
         return_at: None,
+        stale: RefCell::default(),
         short: FxHashMap::default(),
     }
 }
@@ -479,16 +484,19 @@ impl Engine<'_> {
         if states.len() < 2 {
             return states;
         }
-        let mut keys: Vec<u64> = Vec::new();
+        let mut of = Keys::new(grain, loop_head);
+        // Beside each key: are all places of its state named for this block?
+        let mut keys: SmallVec<[(u64, bool); 16]> = SmallVec::new();
         let mut merged: Vec<State> = Vec::new();
         for state in states {
-            let key = merge::key(&state, &self.terms, grain, loop_head);
-            match keys.iter().position(|known| *known == key) {
+            let key = of.of(&state, &self.terms);
+            match keys.iter().position(|known| known.0 == key) {
                 Some(at) => {
-                    merged[at] = merge::join(&mut self.terms, self.memory, &merged[at], &state, block, loop_head);
+                    let (old, named) = (&merged[at], &mut keys[at].1);
+                    merged[at] = merge::join_named(&mut self.terms, self.memory, old, &state, block, loop_head, named);
                 }
                 None => {
-                    keys.push(key);
+                    keys.push((key, false));
                     merged.push(state);
                 }
             }

@@ -35,14 +35,21 @@ impl Facts {
         self.range_within(terms, id, 7)
     }
 
+    /// What is told of the term itself: of a plain one that is all there is to know.
+    #[inline]
+    pub(crate) fn told(&self, id: TermId) -> Option<&Range> {
+        let at = self.ranges.binary_search_by_key(&id, |entry| entry.0).ok()?;
+        Some(&self.ranges[at].1)
+    }
+
     fn range_within(&self, terms: &Terms, id: TermId, depth: u32) -> Range {
+        if terms.is_plain(id) {
+            return self.told(id).cloned().unwrap_or_else(Range::full);
+        }
         if let Some(value) = terms.as_int(id) {
             return Range::point(value);
         }
-        let mut range = match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
-            Ok(at) => self.ranges[at].1.clone(),
-            Err(_) => Range::full(),
-        };
+        let mut range = self.told(id).cloned().unwrap_or_else(Range::full);
         if depth == 0 {
             return range;
         }
@@ -148,7 +155,9 @@ impl Facts {
         if op == CmpOp::Float {
             return None;
         }
-        for &(atom, truth) in &self.atoms {
+        // Atoms are comparisons of two unknown values: what is compared with a constant lies in the ranges.
+        let atoms = if terms.is_constant(a) || terms.is_constant(b) { &[] } else { self.atoms.as_slice() };
+        for &(atom, truth) in atoms {
             if let Term::Cmp(known, x, y) = *terms.get(atom)
                 && let Some(answer) = implied(known, truth, x == a && y == b, x == b && y == a, op)
             {
@@ -174,7 +183,6 @@ impl Facts {
             && let Some(k) = terms.as_int(b)
             && op != CmpOp::Float
             && depth > 0
-            && self.atoms.is_empty()
             && terms.is_plain(a)
         {
             return self.bound(a, if truth { op } else { negate(op) }, k);

@@ -51,31 +51,79 @@ pub enum Grain {
     One,
 }
 
-/// States with equal keys may be merged.
+/// The keys of states that may have lists in common: what says the same of the last state is not worked out again.
+pub struct Keys {
+    grain: Grain,
+    loop_head: bool,
+    objs: Option<(Shared<(ObjId, ObjState)>, u64)>,
+    cells: Option<(Shared<((ObjId, Off), Cell)>, u64)>,
+}
+
+impl Keys {
+    pub fn new(grain: Grain, loop_head: bool) -> Self {
+        Self { grain, loop_head, objs: None, cells: None }
+    }
+
+    /// States with equal keys may be merged.
+    pub fn of(&mut self, state: &State, terms: &Terms) -> u64 {
+        let (grain, loop_head) = (self.grain, self.loop_head);
+        let mut hasher = FxHasher::default();
+        match grain {
+            Grain::One => return 0,
+            Grain::Result => return result_key(state, terms),
+            Grain::Lost => {
+                let lost = |(_, obj): &&(ObjId, ObjState)| obj.lost;
+                state.objs.iter().filter(lost).for_each(|(id, _)| id.hash(&mut hasher));
+                return hasher.finish();
+            }
+            Grain::Effect => effects(state, terms, &mut hasher),
+            Grain::Fine | Grain::Coarse | Grain::Owned => {}
+        }
+        let objs = match &self.objs {
+            Some((list, key)) if list.is_same(&state.objs) => *key,
+            _ => self.objs.insert((state.objs.clone(), objects_key(state, terms))).1,
+        };
+        let cells = match &self.cells {
+            // There the facts say which of them are told apart.
+            _ if grain == Grain::Effect => cells_key(state, terms, grain, loop_head),
+            Some((list, key)) if list.is_same(&state.cells) => *key,
+            _ => self.cells.insert((state.cells.clone(), cells_key(state, terms, grain, loop_head))).1,
+        };
+        (objs, cells).hash(&mut hasher);
+        let exact = matches!(grain, Grain::Effect | Grain::Fine);
+        for (value, term) in &state.env {
+            let constant = (exact || *value == RESULT) && terms.is_constant(*term);
+            if constant || terms.is_param(*term) || terms.holds_block(*term) {
+                (1u8, value, term).hash(&mut hasher);
+            }
+        }
+        for (obj, term) in &state.weak {
+            if terms.holds_block(*term) {
+                (3u8, obj, term).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+}
+
+/// The key of a state that has nothing to do with others.
 pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
+    Keys::new(grain, loop_head).of(state, terms)
+}
+
+fn result_key(state: &State, terms: &Terms) -> u64 {
+    state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
+        Some(value) => (value.signum() + 10) as u64,
+        None => match terms.get(term) {
+            // It returns its argument.
+            Term::Param(index) => u64::from(*index) + 100,
+            _ => u64::from(!terms.mentions(term).is_empty()) + 2,
+        },
+    })
+}
+
+fn objects_key(state: &State, terms: &Terms) -> u64 {
     let mut hasher = FxHasher::default();
-    if grain == Grain::One {
-        return 0;
-    }
-    if grain == Grain::Result {
-        return state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
-            Some(value) => (value.signum() + 10) as u64,
-            None => match terms.get(term) {
-                // It returns its argument.
-                Term::Param(index) => u64::from(*index) + 100,
-                _ => u64::from(!terms.mentions(term).is_empty()) + 2,
-            },
-        });
-    }
-    if grain == Grain::Lost {
-        let lost = |(_, obj): &&(ObjId, ObjState)| obj.lost;
-        state.objs.iter().filter(lost).for_each(|(id, _)| id.hash(&mut hasher));
-        return hasher.finish();
-    }
-    let exact = matches!(grain, Grain::Effect | Grain::Fine);
-    if grain == Grain::Effect {
-        effects(state, terms, &mut hasher);
-    }
     for (id, obj) in &state.objs {
         let matters = match terms.object(*id) {
             _ if obj.status == Status::LIVE && !obj.escaped && !terms.is_block(*id) => false,
@@ -86,15 +134,15 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
             _ => obj.status != Status::LIVE,
         };
         if matters || obj.owned {
-            (id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
+            (4u8, id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
         }
     }
-    for (value, term) in &state.env {
-        let constant = (exact || *value == RESULT) && terms.is_constant(*term);
-        if constant || terms.is_param(*term) || terms.holds_block(*term) {
-            (1u8, value, term).hash(&mut hasher);
-        }
-    }
+    hasher.finish()
+}
+
+fn cells_key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
+    let mut hasher = FxHasher::default();
+    let exact = matches!(grain, Grain::Effect | Grain::Fine);
     for (place, cell) in &state.cells {
         let small = |value: i64| !loop_head || (-1..=1).contains(&value);
         let constant = exact && terms.is_constant(cell.term) && terms.as_int(cell.term).is_some_and(small);
@@ -102,12 +150,8 @@ pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
             grain != Grain::Owned && terms.is_param(cell.term) && !matches!(terms.object(place.0), Object::Stack(_));
         let counted = grain == Grain::Effect && counted::is_bounded(state, terms, *place, cell.term);
         if constant || stored || counted || terms.holds_block(cell.term) {
+            // The hasher does not count zeros it begins with.
             (2u8, place, cell.term).hash(&mut hasher);
-        }
-    }
-    for (obj, term) in &state.weak {
-        if terms.holds_block(*term) {
-            (3u8, obj, term).hash(&mut hasher);
         }
     }
     hasher.finish()
@@ -171,11 +215,25 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 
 /// Makes one state of two that meet at `block`.
 pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
+    join_named(terms, memory, old, new, block, loop_head, &mut false)
+}
+
+/// The same, of a state that may be what was made of others that met there. `named`: all of its values and cells have
+/// their names of that block already, and whether those of the new one have.
+pub fn join_named(
+    terms: &mut Terms,
+    memory: FamilyId,
+    old: &State,
+    new: &State,
+    block: BlockId,
+    loop_head: bool,
+    named: &mut bool,
+) -> State {
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
     let (blurred, kept, untold, ragged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, blurred, kept, ragged, untold, memory }.run()
+    Joiner { terms, site, hull, old, new, facts, named, blurred, kept, ragged, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -187,6 +245,8 @@ struct Joiner<'a> {
     new: &'a State,
     /// What is known in both.
     facts: Facts,
+    /// The names of what both hold are there already.
+    named: &'a mut bool,
     /// Blocks that are called escaped because a merged value no longer says which one it is.
     blurred: Vec<ObjId>,
     /// Inputs that were stored on one of the ways.
@@ -257,6 +317,10 @@ impl Joiner<'_> {
         for &(value, mine) in &old.env {
             at += new.env[at..].iter().take_while(|entry| entry.0 < value).count();
             if let Some(&(_, theirs)) = new.env.get(at).filter(|entry| entry.0 == value) {
+                if *self.named && mine == theirs {
+                    env.push((value, mine));
+                    continue;
+                }
                 let name = self.terms.sym(self.site, value.0);
                 env.push((value, self.value(mine, theirs, name)));
             }
@@ -268,14 +332,20 @@ impl Joiner<'_> {
         let (old, new) = (self.old, self.new);
         let hull = self.hull;
         if old.cells.is_same(&new.cells) {
-            let mut nowhere = Nowhere::new(new);
-            for &((obj, off), _) in &old.cells {
-                if !nowhere.holds(self.terms, obj) {
-                    self.terms.content(obj, off, self.site);
+            if !*self.named {
+                let mut nowhere = Nowhere::new(new);
+                *self.named = true;
+                for &((obj, off), _) in &old.cells {
+                    if nowhere.holds(self.terms, obj) {
+                        *self.named = false;
+                    } else {
+                        self.terms.content(obj, off, self.site);
+                    }
                 }
             }
             return old.cells.clone();
         }
+        let named = std::mem::replace(self.named, true);
         let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
         let (mut nowhere_here, mut nowhere_there) = (Nowhere::new(old), Nowhere::new(new));
         let mut cells = Draft::of(&old.cells);
@@ -286,10 +356,13 @@ impl Joiner<'_> {
             if known.is_none() && passing(off) {
                 somewhere.push((obj, mine.term));
             } else if nowhere_there.holds(self.terms, obj) {
+                *self.named &= named;
                 cells.push_copy(entry);
             } else if known.is_some_and(|known| known.1 == mine) {
                 // The place gets its name where paths meet first, whether or not they differ.
-                self.terms.content(obj, off, self.site);
+                if !named {
+                    self.terms.content(obj, off, self.site);
+                }
                 cells.push_copy(entry);
             } else {
                 let theirs = new.load(self.terms, obj, off, mine.size);
@@ -306,6 +379,7 @@ impl Joiner<'_> {
             if passing(off) {
                 somewhere.push((obj, theirs.term));
             } else if nowhere_here.holds(self.terms, obj) {
+                *self.named = false;
                 added.push((place, theirs));
             } else {
                 let mine = old.load(self.terms, obj, off, theirs.size);
@@ -412,8 +486,7 @@ impl Joiner<'_> {
         if mine == theirs {
             return mine;
         }
-        let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
-        if held.is_empty() {
+        if !self.terms.holds_block(mine) && !self.terms.holds_block(theirs) {
             if let Some(word) = self.word(mine, theirs, name) {
                 return word;
             }
@@ -427,6 +500,7 @@ impl Joiner<'_> {
             }
             return name;
         }
+        let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
         if self.hull
             && let Some(block) = self.or_null(mine, theirs)
         {

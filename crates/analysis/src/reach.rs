@@ -4,9 +4,9 @@ use caulk_base::Id;
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
-use crate::object::{ObjId, ObjState, Object};
+use crate::object::{ObjId, Object};
 use crate::state::State;
-use crate::term::{Term, TermId};
+use crate::term::{Term, TermId, Terms};
 
 /// A set of objects, a bit for each that the function has. Many are empty: those have no bits.
 pub(crate) struct Objects {
@@ -43,6 +43,50 @@ impl Objects {
     }
 }
 
+/// Objects that are looked for. Most are held by name, or lie in one that is: they need not be searched for.
+pub(crate) struct Sought<'a> {
+    terms: &'a Terms,
+    state: &'a State,
+    /// What was not found yet, in the order of the state.
+    pub left: SmallVec<[ObjId; 8]>,
+    open: SmallVec<[ObjId; 8]>,
+}
+
+impl<'a> Sought<'a> {
+    pub fn new(terms: &'a Terms, state: &'a State, left: SmallVec<[ObjId; 8]>) -> Self {
+        Self { terms, state, left, open: SmallVec::new() }
+    }
+
+    /// Strikes out those of which the terms speak, and what lies in those.
+    pub fn strike(&mut self, terms: impl IntoIterator<Item = TermId>) {
+        for term in terms {
+            if self.left.is_empty() {
+                return;
+            }
+            self.strike_one(term);
+        }
+        while !self.left.is_empty()
+            && let Some(obj) = self.open.pop()
+        {
+            let state = self.state;
+            state.cells_of(obj).for_each(|entry| self.strike_one(entry.1.term));
+            state.weak_of(obj).for_each(|term| self.strike_one(term));
+        }
+    }
+
+    #[inline]
+    fn strike_one(&mut self, term: TermId) {
+        if self.terms.holds_block(term) {
+            for obj in self.terms.mentions(term) {
+                if let Some(at) = self.left.iter().position(|id| id == obj) {
+                    self.left.remove(at);
+                    self.open.push(*obj);
+                }
+            }
+        }
+    }
+}
+
 impl Engine<'_> {
     /// All objects that can be reached from the terms through memory, themselves included.
     pub(crate) fn reachable(&self, state: &State, roots: impl IntoIterator<Item = TermId>) -> Objects {
@@ -63,52 +107,6 @@ impl Engine<'_> {
             }
         }
         seen
-    }
-
-    /// The objects of a state for which `is_asked` says yes and which cannot be reached from the terms.
-    pub(crate) fn unreached(
-        &self,
-        state: &State,
-        roots: &[TermId],
-        is_asked: impl Fn(ObjId, &ObjState) -> bool,
-    ) -> SmallVec<[ObjId; 8]> {
-        // Most are held by name, or lie in one that is: they need not be searched for.
-        let mut left = self.unnamed(state, roots.iter().copied(), is_asked);
-        if !left.is_empty() {
-            let reached = self.reachable(state, roots.iter().copied());
-            left.retain(|id| !reached.contains(*id));
-        }
-        left
-    }
-
-    /// The objects of a state for which `is_asked` says yes and of which the terms do not speak, nor what lies in those
-    /// of which they do.
-    pub(crate) fn unnamed(
-        &self,
-        state: &State,
-        roots: impl IntoIterator<Item = TermId>,
-        is_asked: impl Fn(ObjId, &ObjState) -> bool,
-    ) -> SmallVec<[ObjId; 8]> {
-        let asked = state.objs.iter().filter(|(id, obj)| is_asked(*id, obj));
-        let mut left: SmallVec<[ObjId; 8]> = asked.map(|entry| entry.0).collect();
-        let mut open: SmallVec<[ObjId; 8]> = SmallVec::new();
-        let mut strike = |term: TermId, open: &mut SmallVec<[ObjId; 8]>| {
-            if self.terms.holds_block(term) {
-                for obj in self.terms.mentions(term) {
-                    if let Some(at) = left.iter().position(|id| id == obj) {
-                        left.remove(at);
-                        open.push(*obj);
-                    }
-                }
-            }
-            !left.is_empty()
-        };
-        let mut some_left = roots.into_iter().all(|term| strike(term, &mut open));
-        while some_left && let Some(obj) = open.pop() {
-            some_left = state.cells_of(obj).all(|entry| strike(entry.1.term, &mut open))
-                && state.weak_of(obj).all(|term| strike(term, &mut open));
-        }
-        left
     }
 
     fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut SmallVec<[ObjId; 16]>) {
