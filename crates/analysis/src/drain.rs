@@ -6,6 +6,7 @@
 //! - What is only suspected here is no finding. It is a reason not to release the object elsewhere.
 
 use caulk_ir::{FuncId, InstId};
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -171,7 +172,7 @@ impl Engine<'_> {
 /// The parameters whose value this is, or an address computed from it.
 pub(crate) fn parameters_in(terms: &Terms, id: TermId) -> Vec<u32> {
     let mut found = Vec::new();
-    let (mut open, mut at) = (vec![id], 0);
+    let (mut open, mut at): (SmallVec<[TermId; 8]>, usize) = (SmallVec::from_slice(&[id]), 0);
     while let Some(&id) = open.get(at) {
         at += 1;
         let parts: &[TermId] = match *terms.get(id) {

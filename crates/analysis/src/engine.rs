@@ -203,7 +203,7 @@ pub(crate) struct Engine<'a> {
 }
 
 /// The arguments that a call does not merely release, null or not.
-fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueId> {
+fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call, mut note: impl FnMut(ValueId)) {
     let model = match call.callee {
         Callee::Symbol(symbol) => match knowledge.program.target(unit, symbol) {
             Target::Extern(external) => knowledge.model(*external),
@@ -215,7 +215,7 @@ fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueI
         let fits = |effect: &Effect| matches!(effect, Effect::Releases { place: Place::Arg(arg), null_ok: true, .. } if *arg as usize == at);
         model.is_some_and(|model| model.effects.iter().any(fits))
     };
-    call.args.iter().enumerate().filter(|(at, _)| !released(*at)).map(|(_, value)| *value).collect()
+    call.args.iter().enumerate().filter(|(at, _)| !released(*at)).for_each(|(_, value)| note(*value));
 }
 
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
@@ -230,7 +230,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
             cfg::for_each_operand(&inst.op, |value| used.insert(value));
             match &inst.op {
                 Op::Call(call) => {
-                    needed_by(knowledge, program.unit_of(id), call).into_iter().for_each(|value| needed.insert(value));
+                    needed_by(knowledge, program.unit_of(id), call, |value| needed.insert(value));
                 }
                 op => cfg::for_each_operand(op, |value| needed.insert(value)),
             }
@@ -487,7 +487,7 @@ impl Engine<'_> {
         let mut of = Keys::new(grain, loop_head);
         // Beside each key: are all places of its state named for this block?
         let mut keys: SmallVec<[(u64, bool); 16]> = SmallVec::new();
-        let mut merged: Vec<State> = Vec::new();
+        let mut merged: Vec<State> = Vec::with_capacity(states.len());
         for state in states {
             let key = of.of(&state, &self.terms);
             match keys.iter().position(|known| known.0 == key) {

@@ -42,6 +42,11 @@ impl Facts {
         Some(&self.ranges[at].1)
     }
 
+    /// The range of a term that is not in the list.
+    fn of_untold(&self, terms: &Terms, id: TermId) -> Range {
+        if terms.is_plain(id) { Range::full() } else { self.range(terms, id) }
+    }
+
     fn range_within(&self, terms: &Terms, id: TermId, depth: u32) -> Range {
         if terms.is_plain(id) {
             return self.told(id).cloned().unwrap_or_else(Range::full);
@@ -251,6 +256,17 @@ impl Facts {
         }
     }
 
+    /// `id op k` holds, of a plain value. `false`: contradiction.
+    pub fn assume_bound(&mut self, terms: &mut Terms, id: TermId, op: CmpOp, k: i64) -> bool {
+        self.bound(id, op, k) && (self.clauses.is_empty() || self.news.is_none() || self.propagate(terms))
+    }
+
+    /// Can `id op k` hold, of a plain value?
+    pub fn may_be(&self, id: TermId, op: CmpOp, k: i64) -> bool {
+        let full = Range::full();
+        decide(op, self.told(id).unwrap_or(&full), &Range::point(k)) != Some(false)
+    }
+
     /// `id op k` holds, of a value of which nothing is known but its range: what `known` and `restrict` come to.
     fn bound(&mut self, id: TermId, op: CmpOp, k: i64) -> bool {
         let at = self.ranges.binary_search_by_key(&id, |entry| entry.0);
@@ -376,7 +392,7 @@ impl Facts {
             let mut all_theirs = other.ranges.iter().peekable();
             for entry @ (id, range) in &self.ranges {
                 while let Some((only, range)) = all_theirs.next_if(|entry| entry.0 < *id) {
-                    let known = self.range(terms, *only);
+                    let known = self.of_untold(terms, *only);
                     pairs.theirs(self, terms, *only, range, &known);
                     ranges.extend(joined(*only, range, &known));
                 }
@@ -385,7 +401,11 @@ impl Facts {
                     ranges.push_copy(entry);
                     continue;
                 }
-                let known = other.range(terms, *id);
+                let known = match theirs {
+                    Some((_, theirs)) if terms.is_plain(*id) => theirs.clone(),
+                    Some(_) => other.range(terms, *id),
+                    None => other.of_untold(terms, *id),
+                };
                 pairs.mine(other, terms, *id, range, &known);
                 if let Some((_, theirs)) = theirs {
                     pairs.both(self, terms, *id, range, theirs);
@@ -393,7 +413,7 @@ impl Facts {
                 ranges.extend(joined(*id, range, &known));
             }
             for (only, range) in all_theirs {
-                let known = self.range(terms, *only);
+                let known = self.of_untold(terms, *only);
                 pairs.theirs(self, terms, *only, range, &known);
                 ranges.extend(joined(*only, range, &known));
             }
@@ -461,6 +481,9 @@ fn restricted(range: &mut Range, op: CmpOp, k: i64) -> bool {
 
 /// What is left of a range where another path knows something else.
 fn joined(id: TermId, range: &Range, known: &Range) -> Option<(TermId, Range)> {
+    if known.is_full() {
+        return None;
+    }
     let both = range.join(known);
     (!both.is_full()).then_some((id, both))
 }

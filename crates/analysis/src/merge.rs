@@ -491,10 +491,13 @@ impl Joiner<'_> {
                 return word;
             }
             let a = self.old.facts.range(self.terms, mine);
+            if a.is_full() {
+                return name;
+            }
             let b = self.new.facts.range(self.terms, theirs);
-            if self.hull {
+            if self.hull && !b.is_full() {
                 self.facts.narrow(name, &Range::hull(&a, &b));
-            } else if a.excludes(0) && b.excludes(0) {
+            } else if !self.hull && a.excludes(0) && b.excludes(0) {
                 // A bound would move with every round; that it is not null does not.
                 self.facts.narrow(name, &Range::except(0));
             }
