@@ -21,7 +21,8 @@ use crate::cfg::{self, Cfg, ValueSet};
 use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
-use crate::merge::{self, Grain, Keys};
+use crate::keys::{self, Keys};
+use crate::merge::{self, Grain};
 use crate::object::{ObjId, Status};
 use crate::place::Off;
 use crate::replay::Following;
@@ -533,7 +534,7 @@ impl Engine<'_> {
     fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>, round: usize) -> Vec<State> {
         let mut fresh: Vec<usize> = Vec::new();
         // Of known states, by what they were told apart last.
-        let mut keys: Vec<Option<(Grain, u64)>> = vec![None; known.len()];
+        let mut told: Vec<Option<(Grain, u64)>> = vec![None; known.len()];
         for state in arrived {
             let grain = match self.grain(known.len()) {
                 Grain::Fine if round > self.limits.rounds / 3 => Grain::Coarse,
@@ -541,17 +542,17 @@ impl Engine<'_> {
                 grain => grain,
             };
             let full = known.len() >= self.coarse_states();
-            let key = merge::key(&state, &self.terms, grain, true);
-            let found = known.iter().zip(&mut keys).position(|(old, known)| match known {
+            let key = keys::key(&state, &self.terms, grain, true);
+            let found = known.iter().zip(&mut told).position(|(old, known)| match known {
                 Some((by, known)) if *by == grain => *known == key,
-                _ => known.insert((grain, merge::key(old, &self.terms, grain, true))).1 == key,
+                _ => known.insert((grain, keys::key(old, &self.terms, grain, true))).1 == key,
             });
             let found = if full { found.or(Some(known.len() - 1)) } else { found };
             match found {
                 Some(at) => {
                     let joined = merge::join(&mut self.terms, self.memory, &known[at], &state, block, true);
                     if !merge::same(&joined, &known[at]) {
-                        (known[at], keys[at]) = (joined, None);
+                        (known[at], told[at]) = (joined, None);
                         if !fresh.contains(&at) {
                             fresh.push(at);
                         }
@@ -559,7 +560,7 @@ impl Engine<'_> {
                 }
                 None => {
                     known.push(state);
-                    keys.push(Some((grain, key)));
+                    told.push(Some((grain, key)));
                     fresh.push(known.len() - 1);
                 }
             }

@@ -419,7 +419,7 @@ impl Facts {
             }
             ranges.finish()
         };
-        let clauses = self.join_clauses(terms, other, pairs).into();
+        let clauses = self.join_clauses(terms, other, pairs);
         let mut atoms = self.atoms.clone();
         if !self.atoms.is_same(&other.atoms) {
             atoms.retain(|atom| other.atoms.binary_search(atom).is_ok());

@@ -7,13 +7,9 @@
 //! what keeps `if (y) p = malloc(..); … if (y) free(p);` precise without
 //! following every path.
 
-use std::hash::{Hash, Hasher};
-
-use caulk_base::FxHasher;
 use caulk_ir::{BinOp, BlockId, ValueId};
 use caulk_models::FamilyId;
 
-use crate::counted;
 use crate::facts::{Facts, Range};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
@@ -49,145 +45,6 @@ pub enum Grain {
     Result,
     /// Everything in one.
     One,
-}
-
-/// The keys of states that may have lists in common: what says the same of the last state is not worked out again.
-pub struct Keys {
-    grain: Grain,
-    loop_head: bool,
-    objs: Option<(Shared<(ObjId, ObjState)>, u64)>,
-    cells: Option<(Shared<((ObjId, Off), Cell)>, u64)>,
-}
-
-impl Keys {
-    pub fn new(grain: Grain, loop_head: bool) -> Self {
-        Self { grain, loop_head, objs: None, cells: None }
-    }
-
-    /// States with equal keys may be merged.
-    pub fn of(&mut self, state: &State, terms: &Terms) -> u64 {
-        let (grain, loop_head) = (self.grain, self.loop_head);
-        let mut hasher = FxHasher::default();
-        match grain {
-            Grain::One => return 0,
-            Grain::Result => return result_key(state, terms),
-            Grain::Lost => {
-                let lost = |(_, obj): &&(ObjId, ObjState)| obj.lost;
-                state.objs.iter().filter(lost).for_each(|(id, _)| id.hash(&mut hasher));
-                return hasher.finish();
-            }
-            Grain::Effect => effects(state, terms, &mut hasher),
-            Grain::Fine | Grain::Coarse | Grain::Owned => {}
-        }
-        let objs = match &self.objs {
-            Some((list, key)) if list.is_same(&state.objs) => *key,
-            _ => self.objs.insert((state.objs.clone(), objects_key(state, terms))).1,
-        };
-        let cells = match &self.cells {
-            // There the facts say which of them are told apart.
-            _ if grain == Grain::Effect => cells_key(state, terms, grain, loop_head),
-            Some((list, key)) if list.is_same(&state.cells) => *key,
-            _ => self.cells.insert((state.cells.clone(), cells_key(state, terms, grain, loop_head))).1,
-        };
-        (objs, cells).hash(&mut hasher);
-        let exact = matches!(grain, Grain::Effect | Grain::Fine);
-        for (value, term) in &state.env {
-            let constant = (exact || *value == RESULT) && terms.is_constant(*term);
-            if constant || terms.is_param(*term) || terms.holds_block(*term) {
-                (1u8, value, term).hash(&mut hasher);
-            }
-        }
-        for (obj, term) in &state.weak {
-            if terms.holds_block(*term) {
-                (3u8, obj, term).hash(&mut hasher);
-            }
-        }
-        hasher.finish()
-    }
-}
-
-/// The key of a state that has nothing to do with others.
-pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
-    Keys::new(grain, loop_head).of(state, terms)
-}
-
-fn result_key(state: &State, terms: &Terms) -> u64 {
-    state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
-        Some(value) => (value.signum() + 10) as u64,
-        None => match terms.get(term) {
-            // It returns its argument.
-            Term::Param(index) => u64::from(*index) + 100,
-            _ => u64::from(!terms.mentions(term).is_empty()) + 2,
-        },
-    })
-}
-
-fn objects_key(state: &State, terms: &Terms) -> u64 {
-    let mut hasher = FxHasher::default();
-    for (id, obj) in &state.objs {
-        let matters = match terms.object(*id) {
-            _ if obj.status == Status::LIVE && !obj.escaped && !terms.is_block(*id) => false,
-            Object::Heap { .. } => true,
-            // Whether an argument was kept is what callers ask.
-            Object::Deref(base) if obj.escaped && matches!(terms.get(*base), Term::Param(_)) => true,
-            Object::Deref(_) => obj.status != Status::LIVE && deref_depth(terms, *id) <= 2,
-            _ => obj.status != Status::LIVE,
-        };
-        if matters || obj.owned {
-            (4u8, id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
-        }
-    }
-    hasher.finish()
-}
-
-fn cells_key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
-    let mut hasher = FxHasher::default();
-    let exact = matches!(grain, Grain::Effect | Grain::Fine);
-    for (place, cell) in &state.cells {
-        let small = |value: i64| !loop_head || (-1..=1).contains(&value);
-        let constant = exact && terms.is_constant(cell.term) && terms.as_int(cell.term).is_some_and(small);
-        let stored =
-            grain != Grain::Owned && terms.is_param(cell.term) && !matches!(terms.object(place.0), Object::Stack(_));
-        let counted = grain == Grain::Effect && counted::is_bounded(state, terms, *place, cell.term);
-        if constant || stored || counted || terms.holds_block(cell.term) {
-            // The hasher does not count zeros it begins with.
-            (2u8, place, cell.term).hash(&mut hasher);
-        }
-    }
-    hasher.finish()
-}
-
-/// What a caller sees of an exit beside objects and constants: which input is returned or lies elsewhere now, on which
-/// side of 0 the result is, which arguments must be alive, and whether it is for want of memory.
-fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
-    let input = |term: TermId| !terms.is_private(term) && terms.as_int(term).is_none();
-    if let Some(result) = state.value(RESULT) {
-        let range = state.facts.range(terms, result);
-        (range.lo > 0, range.lo >= 0, range.hi < 0, range.hi <= 0, range.excludes(0)).hash(hasher);
-        if input(result) {
-            result.hash(hasher);
-        }
-    }
-    for (place, cell) in &state.cells {
-        if cell.size == 8 && input(cell.term) {
-            (place, cell.term).hash(hasher);
-        }
-    }
-    for (id, obj) in &state.objs {
-        let needed = match terms.object(*id) {
-            Object::Deref(base) => match terms.get(*base) {
-                Term::Param(_) => obj.used || obj.passed,
-                // What lies in an argument: whether it was handed on.
-                Term::Content { epoch: 0, .. } => obj.passed && deref_depth(terms, *id) <= 2,
-                _ => false,
-            },
-            _ => false,
-        };
-        if obj.zeroed || needed || obj.found {
-            (id, obj.zeroed, needed, obj.found).hash(hasher);
-        }
-    }
-    (&state.moved, &state.rewired, state.stir, state.starved, state.drains).hash(hasher);
 }
 
 /// The caller's object behind a value that came from outside, if it is one.
@@ -348,6 +205,7 @@ impl Joiner<'_> {
         let named = std::mem::replace(self.named, true);
         let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
         let (mut nowhere_here, mut nowhere_there) = (Nowhere::new(old), Nowhere::new(new));
+        let (mut unwritten_here, mut unwritten_there) = (Unwritten::new(old), Unwritten::new(new));
         let mut cells = Draft::of(&old.cells);
         let mut at = 0;
         for entry @ &(place @ (obj, off), mine) in &old.cells {
@@ -365,7 +223,10 @@ impl Joiner<'_> {
                 }
                 cells.push_copy(entry);
             } else {
-                let theirs = new.load(self.terms, obj, off, mine.size);
+                let theirs = match known {
+                    Some(_) => new.load(self.terms, obj, off, mine.size),
+                    None => unwritten_there.load(self.terms, obj, off, mine.size),
+                };
                 cells.push((place, self.cell(place, mine.size, mine.term, theirs)));
             }
         }
@@ -382,7 +243,7 @@ impl Joiner<'_> {
                 *self.named = false;
                 added.push((place, theirs));
             } else {
-                let mine = old.load(self.terms, obj, off, theirs.size);
+                let mine = unwritten_here.load(self.terms, obj, off, theirs.size);
                 added.push((place, self.cell(place, theirs.size, mine, theirs.term)));
             }
         }
@@ -653,6 +514,28 @@ impl<'a> Nowhere<'a> {
             Some((of, known)) if of == obj => known,
             _ => self.last.insert((obj, is_nowhere(terms, self.state, obj))).1,
         }
+    }
+}
+
+/// Reads places that a state does not list. They come object by object: what is known of one is looked up once.
+struct Unwritten<'a> {
+    state: &'a State,
+    /// The object, since when its contents are unknown, and whether they were zero then.
+    last: Option<(ObjId, u32, bool)>,
+}
+
+impl<'a> Unwritten<'a> {
+    fn new(state: &'a State) -> Self {
+        Self { state, last: None }
+    }
+
+    fn load(&mut self, terms: &mut Terms, obj: ObjId, off: Off, size: u64) -> TermId {
+        let state = self.state;
+        let (_, epoch, zeroed) = match self.last {
+            Some(last) if last.0 == obj => last,
+            _ => *self.last.insert((obj, state.epoch(obj), state.obj(obj).is_some_and(|known| known.zeroed))),
+        };
+        if epoch == 0 && zeroed { state.load(terms, obj, off, size) } else { terms.content(obj, off, epoch) }
     }
 }
 

@@ -8,20 +8,32 @@ use crate::object::{ObjId, Object};
 use crate::state::State;
 use crate::term::{Term, TermId, Terms};
 
-/// A set of objects, a bit for each that the function has. Many are empty: those have no bits.
+/// So many objects are a list.
+const FEW: usize = 8;
+
+/// A set of objects: mostly a few, in the order of their ids, otherwise a bit for each that the function has.
 pub(crate) struct Objects {
-    bits: SmallVec<[u64; 8]>,
+    few: SmallVec<[ObjId; FEW]>,
+    bits: Vec<u64>,
 }
 
 impl Objects {
     fn none() -> Self {
-        Self { bits: SmallVec::new() }
+        Self { few: SmallVec::new(), bits: Vec::new() }
     }
 
     /// One of `count`. `false`: it was there already.
     fn insert(&mut self, obj: ObjId, count: usize) -> bool {
         if self.bits.is_empty() {
+            let Err(at) = self.few.binary_search(&obj) else { return false };
+            if self.few.len() < FEW {
+                self.few.insert(at, obj);
+                return true;
+            }
             self.bits.resize(count.div_ceil(64), 0);
+            for obj in std::mem::take(&mut self.few) {
+                self.bits[obj.index() / 64] |= 1 << (obj.index() % 64);
+            }
         }
         let (word, bit) = (obj.index() / 64, 1 << (obj.index() % 64));
         let is_new = self.bits[word] & bit == 0;
@@ -30,16 +42,18 @@ impl Objects {
     }
 
     pub fn contains(&self, obj: ObjId) -> bool {
-        self.bits.get(obj.index() / 64).is_some_and(|word| word & (1 << (obj.index() % 64)) != 0)
+        self.few.contains(&obj)
+            || self.bits.get(obj.index() / 64).is_some_and(|word| word & (1 << (obj.index() % 64)) != 0)
     }
 
     /// In the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = ObjId> {
-        self.bits.iter().enumerate().flat_map(|(at, &word)| {
+        let many = self.bits.iter().enumerate().flat_map(|(at, &word)| {
             let ones = std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
             let ones = ones.take_while(|&left| left != 0);
             ones.map(move |left| ObjId::new(at * 64 + left.trailing_zeros() as usize))
-        })
+        });
+        self.few.iter().copied().chain(many)
     }
 }
 
