@@ -118,7 +118,7 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             }
         }
     }
-    rounds.conclude(&mut work);
+    rounds.conclude(knowledge, &mut work, limits);
     let settled = !work.iter().any(|member| member.misled);
     let finished = work.into_iter().filter_map(|member| {
         // Every way was given up, or ends in an error: that is not to say that it does not come back.
@@ -204,9 +204,14 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn conclude(self, work: &mut [Member]) {
+    fn conclude(self, knowledge: &'a Knowledge<'a>, work: &mut [Member], limits: Limits) {
         if let Rounds::Alone(mut open) = self {
             conclude(&mut open, work);
+        }
+        // Whose errors were left for another round had one; should that ever be wrong, nobody is forgotten.
+        for member in work.iter_mut().filter(|member| member.result.is_none()) {
+            debug_assert!(false, "left for a round that did not come");
+            member.note(guarded(|| engine::run(knowledge, member.id, limits)).map_or_else(unknown, concluded));
         }
     }
 }
