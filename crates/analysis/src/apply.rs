@@ -6,6 +6,7 @@
 
 use caulk_base::Id;
 use caulk_ir::{BinOp, Call, CmpOp, FuncId, Inst, InstId, Ty, ValueId};
+use smallvec::SmallVec;
 
 use crate::clauses::{Clause, Literal};
 use crate::counted;
@@ -239,14 +240,14 @@ impl Engine<'_> {
                 }
             }
         }
-        let changed: Vec<Option<TermId>> =
+        let changed: SmallVec<[Option<TermId>; 8]> =
             outcome.changed.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
-        let rewired: Vec<Option<TermId>> =
+        let rewired: SmallVec<[Option<TermId>; 8]> =
             outcome.rewired.iter().map(|obj| self.input_pointer(before, translation, *obj)).collect();
         // Values are worked out before anything is written: they speak of memory as it was.
-        let computed: Vec<bool> =
+        let computed: SmallVec<[bool; 8]> =
             outcome.writes.iter().map(|write| widen::is_computed_term(translation.summary, write.term)).collect();
-        let moved: Vec<(TermId, ObjId)> = outcome
+        let moved: SmallVec<[(TermId, ObjId); 2]> = outcome
             .moved
             .iter()
             .filter_map(|&(from, to)| {
@@ -255,7 +256,7 @@ impl Engine<'_> {
                 Some((self.input_pointer(before, translation, from)?, to))
             })
             .collect();
-        let writes: Vec<(TermId, Off, u64, TermId)> = outcome
+        let writes: SmallVec<[(TermId, Off, u64, TermId); 8]> = outcome
             .writes
             .iter()
             .map(|write| {
@@ -264,7 +265,7 @@ impl Engine<'_> {
                 (obj, off, write.size, self.translate(before, translation, write.term))
             })
             .collect();
-        let weak: Vec<(TermId, TermId)> = outcome
+        let weak: SmallVec<[(TermId, TermId); 4]> = outcome
             .weak
             .iter()
             .map(|&(obj, term)| {
@@ -318,7 +319,7 @@ impl Engine<'_> {
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
         }
-        let inputs: Vec<(TermId, &ObjState, ObjId)> = outcome
+        let inputs: SmallVec<[(TermId, &ObjState, ObjId); 8]> = outcome
             .objs
             .iter()
             .filter_map(|(obj, known)| Some((self.input_pointer(before, translation, *obj)?, known, *obj)))
@@ -332,7 +333,7 @@ impl Engine<'_> {
             let args = translation.args.clone();
             self.drain(&mut state, translation.summary, &args, &released, id);
         }
-        let mut released: Vec<(TermId, bool)> = Vec::new();
+        let mut released: SmallVec<[(TermId, bool); 4]> = SmallVec::new();
         for (ptr, known, of) in inputs {
             // Two elements that the callee takes for different ones, and that are one here: it has seen them at two times.
             let element = is_element(translation.summary, of);
@@ -373,9 +374,11 @@ impl Engine<'_> {
             if known.escaped {
                 self.escape(&mut state, ptr);
             }
+            let told = |entry: &ObjState| entry.doubted >= known.doubted && entry.unsettled >= known.unsettled;
             if (known.doubted || known.unsettled)
                 && let Some((target, _)) = self.terms.pointee(ptr)
                 && !self.is_left_alone(before, &translation.args, translation.callee, target)
+                && !state.obj(target).is_some_and(told)
             {
                 let entry = state.obj_entry(target, known.family);
                 (entry.doubted, entry.unsettled) = (entry.doubted || known.doubted, entry.unsettled || known.unsettled);
@@ -463,7 +466,10 @@ impl Engine<'_> {
     /// address of a local: they belong to that structure, whose own functions will release them. What lies in an
     /// out-parameter is our caller's, who has asked for it.
     fn leave_with_owner(&mut self, state: &mut State, result: Option<TermId>, id: InstId) {
-        let is_new = |engine: &Self, obj: ObjId| matches!(engine.terms.object(obj), Object::Heap { site, older: false, .. } if *site == id);
+        let is_new = |engine: &Self, obj: ObjId| {
+            engine.terms.is_block(obj)
+                && matches!(engine.terms.object(obj), Object::Heap { site, older: false, .. } if *site == id)
+        };
         if !state.objs.iter().any(|(obj, known)| !known.escaped && is_new(self, *obj)) {
             return;
         }
@@ -506,6 +512,9 @@ impl Engine<'_> {
     }
 
     fn assume_range(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64], id: InstId) -> bool {
+        if self.terms.is_plain(term) {
+            return self.assume_bounds(state, term, lo, hi, not);
+        }
         if lo == hi {
             let k = self.terms.int(lo);
             let cond = self.compare(state, CmpOp::Eq, term, k);
@@ -535,6 +544,22 @@ impl Engine<'_> {
         true
     }
 
+    /// The same of a plain value: nothing follows from it for objects or for parts of the value.
+    fn assume_bounds(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64]) -> bool {
+        let mut bound = |op: CmpOp, k: i64| {
+            // The condition gets its name here, whoever asks for it later.
+            let constant = self.terms.int(k);
+            self.terms.cmp(op, term, constant);
+            state.facts.assume_bound(&mut self.terms, term, op, k)
+        };
+        if lo == hi {
+            return bound(CmpOp::Eq, lo);
+        }
+        (lo == i64::MIN || bound(CmpOp::Sge, lo))
+            && (hi == i64::MAX || bound(CmpOp::Sle, hi))
+            && not.iter().all(|&value| bound(CmpOp::Ne, value))
+    }
+
     fn state_with(&mut self, state: &State, literal: &Literal, id: InstId) -> Option<State> {
         let mut next = state.clone();
         let Range { lo, hi, not } = &literal.range;
@@ -552,15 +577,12 @@ impl Engine<'_> {
             (i64::MIN, i64::MAX, &[value]) => (CmpOp::Ne, value),
             _ => return None,
         };
-        let plain =
-            matches!(self.terms.get(term), Term::Param(_) | Term::Content { .. } | Term::Sym { .. } | Term::Pure(_));
-        if !plain || !state.facts.is_of_no_clause(&self.terms, term) {
+        if !self.terms.is_plain(term) || !state.facts.is_of_no_clause(&self.terms, term) {
             return None;
         }
-        let k = self.terms.int(k);
-        let cond = self.terms.cmp(op, term, k);
-        let Term::Cmp(..) = self.terms.get(cond) else { return None };
-        Some(state.facts.known(&self.terms, cond) != Some(false))
+        let constant = self.terms.int(k);
+        self.terms.cmp(op, term, constant);
+        Some(state.facts.may_be(term, op, k))
     }
 
     /// One of two conditions of the callee holds.

@@ -468,7 +468,9 @@ impl Engine<'_> {
         if state.cells_of(obj).any(|((_, off), cell)| !stays(*off, cell.size, cell.term)) {
             state.cells.retain(|((of, off), cell)| *of != obj || stays(*off, cell.size, cell.term));
         }
-        put(&mut state.epochs, obj, id.0 + 1);
+        if state.epoch(obj) != id.0 + 1 {
+            put(&mut state.epochs, obj, id.0 + 1);
+        }
         state.version = id.0 + 1;
         if self.is_shared(state, obj) {
             state.outside = id.0 + 1;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::facts::{Facts, Range};
+use crate::shared::Shared;
 use crate::term::{Term, TermId, Terms};
 
 /// More than this and the later ones are not kept.
@@ -107,7 +108,14 @@ impl Facts {
         if matches!(terms.get(literal.term), Term::Cmp(..)) {
             return self.known(terms, literal.term).map(|truth| !literal.range.excludes(i64::from(truth)));
         }
-        let now = self.range(terms, literal.term);
+        let (full, derived);
+        let now = if terms.is_plain(literal.term) {
+            full = Range::full();
+            self.told(literal.term).unwrap_or(&full)
+        } else {
+            derived = self.range(terms, literal.term);
+            &derived
+        };
         if now.is_disjoint(&literal.range) {
             Some(false)
         } else if now.is_within(&literal.range) {
@@ -170,39 +178,43 @@ impl Facts {
     }
 
     /// The clauses of two paths that meet, with the conditions that only one of them knows.
-    pub(crate) fn join_clauses(&self, terms: &Terms, other: &Facts, mut pairs: Pairs) -> Vec<Clause> {
+    pub(crate) fn join_clauses(&self, terms: &Terms, other: &Facts, mut pairs: Pairs) -> Shared<Clause> {
         let holds_in = |facts: &Facts, clause: &Clause| {
             facts.clauses.binary_search(clause).is_ok()
                 || facts.decides(terms, &clause.0) == Some(true)
                 || facts.decides(terms, &clause.1) == Some(true)
         };
-        let mut joined: Vec<Clause> = self.clauses.iter().filter(|clause| holds_in(other, clause)).cloned().collect();
-        joined.extend(other.clauses.iter().filter(|clause| holds_in(self, clause)).cloned());
         if pairs.wanted {
             pairs.mine.extend(self.atoms_beyond(terms, other, MAX_SIDE - pairs.mine.len()));
             pairs.theirs.extend(other.atoms_beyond(terms, self, MAX_SIDE - pairs.theirs.len()));
+        }
+        // Most are not kept: they are copied when that is known.
+        let mut joined: SmallVec<[(&Literal, &Literal); 24]> = SmallVec::new();
+        let same = self.clauses == other.clauses;
+        joined.extend(self.clauses.iter().filter(|clause| same || holds_in(other, clause)).map(sides));
+        joined.extend(other.clauses.iter().filter(|clause| !same && holds_in(self, clause)).map(sides));
+        if pairs.wanted {
             for a in &pairs.mine {
-                for b in &pairs.theirs {
-                    if a.term != b.term {
-                        let (first, second) = if a <= b { (a, b) } else { (b, a) };
-                        joined.push(Clause(first.clone(), second.clone()));
-                    }
+                for b in pairs.theirs.iter().filter(|b| a.term != b.term) {
+                    joined.push(if a <= b { (a, b) } else { (b, a) });
                 }
             }
         }
         joined.sort_unstable();
         joined.dedup();
         // Of one value: below or above, as in the `else` of `if (0 <= i && i < n)`.
-        let mut opposite = pairs.opposite;
-        opposite.retain(|clause| joined.binary_search(clause).is_err());
-        opposite.truncate(MAX_CLAUSES);
+        pairs.opposite.retain(|clause| joined.binary_search(&sides(clause)).is_err());
+        pairs.opposite.truncate(MAX_CLAUSES);
         if joined.len() > MAX_CLAUSES {
-            joined.sort_by_key(|clause| weight(terms, clause.0.term).max(weight(terms, clause.1.term)));
+            joined.sort_by_cached_key(|clause| weight(terms, clause.0.term).max(weight(terms, clause.1.term)));
         }
-        joined.truncate(MAX_CLAUSES - opposite.len());
-        joined.append(&mut opposite);
+        joined.truncate(MAX_CLAUSES - pairs.opposite.len());
+        joined.extend(pairs.opposite.iter().map(sides));
         joined.sort_unstable();
-        joined
+        if joined.iter().copied().eq(self.clauses.iter().map(sides)) {
+            return self.clauses.clone();
+        }
+        joined.into_iter().map(|(a, b)| Clause(a.clone(), b.clone())).collect()
     }
 
     /// Comparisons of inputs that this path knows and the other does not, a few of them.
@@ -214,6 +226,10 @@ impl Facts {
         let atoms = atoms.map(|(term, truth)| Literal { term: *term, range: Range::point(i64::from(*truth)) });
         atoms.filter(|literal| is_beyond(other, terms, literal)).take(most).collect()
     }
+}
+
+fn sides(clause: &Clause) -> (&Literal, &Literal) {
+    (&clause.0, &clause.1)
 }
 
 /// A condition that another path does not know to hold.

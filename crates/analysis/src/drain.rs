@@ -6,6 +6,7 @@
 //! - What is only suspected here is no finding. It is a reason not to release the object elsewhere.
 
 use caulk_ir::{FuncId, InstId};
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::object::{ObjId, ObjState, Object, Status};
@@ -44,6 +45,9 @@ impl Engine<'_> {
         }
         // An argument that lies in another one, or was put into one, may be such a part, too.
         for (at, &arg) in args.iter().enumerate() {
+            if !self.terms.holds_block(arg) {
+                continue;
+            }
             let Some((obj, _)) = self.terms.pointee(arg) else { continue };
             let mut others = args.to_vec();
             others.retain(|&other| self.terms.pointee(other).is_none_or(|of| of.0 != obj));
@@ -168,7 +172,7 @@ impl Engine<'_> {
 /// The parameters whose value this is, or an address computed from it.
 pub(crate) fn parameters_in(terms: &Terms, id: TermId) -> Vec<u32> {
     let mut found = Vec::new();
-    let (mut open, mut at) = (vec![id], 0);
+    let (mut open, mut at): (SmallVec<[TermId; 8]>, usize) = (SmallVec::from_slice(&[id]), 0);
     while let Some(&id) = open.get(at) {
         at += 1;
         let parts: &[TermId] = match *terms.get(id) {

@@ -6,6 +6,7 @@
 //!   instead, which turns "must" into "may".
 //! - The result depends on the function, its callees' summaries and the models alone.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
@@ -13,12 +14,14 @@ use caulk_ir::{
     BlockId, Call, Callee, FuncId, Function, InstId, Linkage, Op, Program, Target, Ty, UnitId, ValueId, VarId,
 };
 use caulk_models::{Effect, FamilyId, Models, Place};
+use smallvec::SmallVec;
 
 use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg, ValueSet};
 use crate::covers::covers;
 use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
+use crate::keys::{self, Keys};
 use crate::merge::{self, Grain};
 use crate::object::{ObjId, Status};
 use crate::place::Off;
@@ -196,12 +199,14 @@ pub(crate) struct Engine<'a> {
     pub block: BlockId,
     /// The `return` statement that is being left.
     pub return_at: Option<InstId>,
+    /// By loop head and term: does it speak of something that came up within the loop?
+    pub stale: RefCell<Vec<Vec<Option<bool>>>>,
     /// Loops of a few rounds that are run one by one, by their heads.
     pub short: FxHashMap<BlockId, Option<Counter>>,
 }
 
 /// The arguments that a call does not merely release, null or not.
-fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueId> {
+fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call, mut note: impl FnMut(ValueId)) {
     let model = match call.callee {
         Callee::Symbol(symbol) => match knowledge.program.target(unit, symbol) {
             Target::Extern(external) => knowledge.model(*external),
@@ -213,7 +218,7 @@ fn needed_by(knowledge: &Knowledge<'_>, unit: UnitId, call: &Call) -> Vec<ValueI
         let fits = |effect: &Effect| matches!(effect, Effect::Releases { place: Place::Arg(arg), null_ok: true, .. } if *arg as usize == at);
         model.is_some_and(|model| model.effects.iter().any(fits))
     };
-    call.args.iter().enumerate().filter(|(at, _)| !released(*at)).map(|(_, value)| *value).collect()
+    call.args.iter().enumerate().filter(|(at, _)| !released(*at)).for_each(|(_, value)| note(*value));
 }
 
 fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engine<'a> {
@@ -228,7 +233,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
             cfg::for_each_operand(&inst.op, |value| used.insert(value));
             match &inst.op {
                 Op::Call(call) => {
-                    needed_by(knowledge, program.unit_of(id), call).into_iter().for_each(|value| needed.insert(value));
+                    needed_by(knowledge, program.unit_of(id), call, |value| needed.insert(value));
                 }
                 op => cfg::for_each_operand(op, |value| needed.insert(value)),
             }
@@ -291,6 +296,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         following: None,
         block: BlockId(0),
         return_at: None,
+        stale: RefCell::default(),
         short: FxHashMap::default(),
     }
 }
@@ -482,16 +488,19 @@ impl Engine<'_> {
         if states.len() < 2 {
             return states;
         }
-        let mut keys: Vec<u64> = Vec::new();
-        let mut merged: Vec<State> = Vec::new();
+        let mut of = Keys::new(grain, loop_head);
+        // Beside each key: are all places of its state named for this block?
+        let mut keys: SmallVec<[(u64, bool); 16]> = SmallVec::new();
+        let mut merged: Vec<State> = Vec::with_capacity(states.len());
         for state in states {
-            let key = merge::key(&state, &self.terms, grain, loop_head);
-            match keys.iter().position(|known| *known == key) {
+            let key = of.of(&state, &self.terms);
+            match keys.iter().position(|known| known.0 == key) {
                 Some(at) => {
-                    merged[at] = merge::join(&mut self.terms, self.memory, &merged[at], &state, block, loop_head);
+                    let (old, named) = (&merged[at], &mut keys[at].1);
+                    merged[at] = merge::join_named(&mut self.terms, self.memory, old, &state, block, loop_head, named);
                 }
                 None => {
-                    keys.push(key);
+                    keys.push((key, false));
                     merged.push(state);
                 }
             }
@@ -528,7 +537,7 @@ impl Engine<'_> {
     fn new_at_head(&mut self, block: BlockId, arrived: Vec<State>, known: &mut Vec<State>, round: usize) -> Vec<State> {
         let mut fresh: Vec<usize> = Vec::new();
         // Of known states, by what they were told apart last.
-        let mut keys: Vec<Option<(Grain, u64)>> = vec![None; known.len()];
+        let mut told: Vec<Option<(Grain, u64)>> = vec![None; known.len()];
         for state in arrived {
             let grain = match self.grain(known.len()) {
                 Grain::Fine if round > self.limits.rounds / 3 => Grain::Coarse,
@@ -536,17 +545,17 @@ impl Engine<'_> {
                 grain => grain,
             };
             let full = known.len() >= self.coarse_states();
-            let key = merge::key(&state, &self.terms, grain, true);
-            let found = known.iter().zip(&mut keys).position(|(old, known)| match known {
+            let key = keys::key(&state, &self.terms, grain, true);
+            let found = known.iter().zip(&mut told).position(|(old, known)| match known {
                 Some((by, known)) if *by == grain => *known == key,
-                _ => known.insert((grain, merge::key(old, &self.terms, grain, true))).1 == key,
+                _ => known.insert((grain, keys::key(old, &self.terms, grain, true))).1 == key,
             });
             let found = if full { found.or(Some(known.len() - 1)) } else { found };
             match found {
                 Some(at) => {
                     let joined = merge::join(&mut self.terms, self.memory, &known[at], &state, block, true);
                     if !merge::same(&joined, &known[at]) {
-                        (known[at], keys[at]) = (joined, None);
+                        (known[at], told[at]) = (joined, None);
                         if !fresh.contains(&at) {
                             fresh.push(at);
                         }
@@ -554,7 +563,7 @@ impl Engine<'_> {
                 }
                 None => {
                     known.push(state);
-                    keys.push(Some((grain, key)));
+                    told.push(Some((grain, key)));
                     fresh.push(known.len() - 1);
                 }
             }

@@ -11,6 +11,7 @@
 use caulk_models::FamilyId;
 
 use crate::engine::{Engine, Exit};
+use crate::keys::key;
 use crate::merge::{self, Grain, RESULT};
 use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
@@ -51,11 +52,8 @@ impl Engine<'_> {
             let mut merged: Vec<((u64, Vec<bool>), State)> = Vec::new();
             for state in states {
                 let nulls: Vec<bool> = released.iter().map(|&param| is_null(&self.terms, &state, param)).collect();
-                let key = if grain == Grain::One {
-                    (0, Vec::new())
-                } else {
-                    (merge::key(&state, &self.terms, grain, false), nulls)
-                };
+                let key =
+                    if grain == Grain::One { (0, Vec::new()) } else { (key(&state, &self.terms, grain, false), nulls) };
                 match merged.iter_mut().find(|entry| entry.0 == key) {
                     Some(entry) => entry.1 = merge::join(&mut self.terms, self.memory, &entry.1, &state, block, false),
                     None => merged.push((key, state)),

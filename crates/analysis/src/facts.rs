@@ -35,14 +35,26 @@ impl Facts {
         self.range_within(terms, id, 7)
     }
 
+    /// What is told of the term itself: of a plain one that is all there is to know.
+    #[inline]
+    pub(crate) fn told(&self, id: TermId) -> Option<&Range> {
+        let at = self.ranges.binary_search_by_key(&id, |entry| entry.0).ok()?;
+        Some(&self.ranges[at].1)
+    }
+
+    /// The range of a term that is not in the list.
+    fn of_untold(&self, terms: &Terms, id: TermId) -> Range {
+        if terms.is_plain(id) { Range::full() } else { self.range(terms, id) }
+    }
+
     fn range_within(&self, terms: &Terms, id: TermId, depth: u32) -> Range {
+        if terms.is_plain(id) {
+            return self.told(id).cloned().unwrap_or_else(Range::full);
+        }
         if let Some(value) = terms.as_int(id) {
             return Range::point(value);
         }
-        let mut range = match self.ranges.binary_search_by_key(&id, |entry| entry.0) {
-            Ok(at) => self.ranges[at].1.clone(),
-            Err(_) => Range::full(),
-        };
+        let mut range = self.told(id).cloned().unwrap_or_else(Range::full);
         if depth == 0 {
             return range;
         }
@@ -148,7 +160,9 @@ impl Facts {
         if op == CmpOp::Float {
             return None;
         }
-        for &(atom, truth) in &self.atoms {
+        // Atoms are comparisons of two unknown values: what is compared with a constant lies in the ranges.
+        let atoms = if terms.is_constant(a) || terms.is_constant(b) { &[] } else { self.atoms.as_slice() };
+        for &(atom, truth) in atoms {
             if let Term::Cmp(known, x, y) = *terms.get(atom)
                 && let Some(answer) = implied(known, truth, x == a && y == b, x == b && y == a, op)
             {
@@ -174,7 +188,6 @@ impl Facts {
             && let Some(k) = terms.as_int(b)
             && op != CmpOp::Float
             && depth > 0
-            && self.atoms.is_empty()
             && terms.is_plain(a)
         {
             return self.bound(a, if truth { op } else { negate(op) }, k);
@@ -241,6 +254,17 @@ impl Facts {
                 self.restrict(terms, cond, op, 0, depth - 1)
             }
         }
+    }
+
+    /// `id op k` holds, of a plain value. `false`: contradiction.
+    pub fn assume_bound(&mut self, terms: &mut Terms, id: TermId, op: CmpOp, k: i64) -> bool {
+        self.bound(id, op, k) && (self.clauses.is_empty() || self.news.is_none() || self.propagate(terms))
+    }
+
+    /// Can `id op k` hold, of a plain value?
+    pub fn may_be(&self, id: TermId, op: CmpOp, k: i64) -> bool {
+        let full = Range::full();
+        decide(op, self.told(id).unwrap_or(&full), &Range::point(k)) != Some(false)
     }
 
     /// `id op k` holds, of a value of which nothing is known but its range: what `known` and `restrict` come to.
@@ -368,7 +392,7 @@ impl Facts {
             let mut all_theirs = other.ranges.iter().peekable();
             for entry @ (id, range) in &self.ranges {
                 while let Some((only, range)) = all_theirs.next_if(|entry| entry.0 < *id) {
-                    let known = self.range(terms, *only);
+                    let known = self.of_untold(terms, *only);
                     pairs.theirs(self, terms, *only, range, &known);
                     ranges.extend(joined(*only, range, &known));
                 }
@@ -377,7 +401,11 @@ impl Facts {
                     ranges.push_copy(entry);
                     continue;
                 }
-                let known = other.range(terms, *id);
+                let known = match theirs {
+                    Some((_, theirs)) if terms.is_plain(*id) => theirs.clone(),
+                    Some(_) => other.range(terms, *id),
+                    None => other.of_untold(terms, *id),
+                };
                 pairs.mine(other, terms, *id, range, &known);
                 if let Some((_, theirs)) = theirs {
                     pairs.both(self, terms, *id, range, theirs);
@@ -385,13 +413,13 @@ impl Facts {
                 ranges.extend(joined(*id, range, &known));
             }
             for (only, range) in all_theirs {
-                let known = self.range(terms, *only);
+                let known = self.of_untold(terms, *only);
                 pairs.theirs(self, terms, *only, range, &known);
                 ranges.extend(joined(*only, range, &known));
             }
             ranges.finish()
         };
-        let clauses = self.join_clauses(terms, other, pairs).into();
+        let clauses = self.join_clauses(terms, other, pairs);
         let mut atoms = self.atoms.clone();
         if !self.atoms.is_same(&other.atoms) {
             atoms.retain(|atom| other.atoms.binary_search(atom).is_ok());
@@ -453,6 +481,9 @@ fn restricted(range: &mut Range, op: CmpOp, k: i64) -> bool {
 
 /// What is left of a range where another path knows something else.
 fn joined(id: TermId, range: &Range, known: &Range) -> Option<(TermId, Range)> {
+    if known.is_full() {
+        return None;
+    }
     let both = range.join(known);
     (!both.is_full()).then_some((id, both))
 }

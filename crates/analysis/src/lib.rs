@@ -38,6 +38,7 @@ mod heap;
 mod incident;
 mod index;
 mod kept;
+mod keys;
 mod later;
 mod learned;
 mod loss;

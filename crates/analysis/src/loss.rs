@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use crate::engine::Engine;
 use crate::incident::{IncidentKind, Loss};
 use crate::object::{ObjId, ObjState, Object, Status};
+use crate::reach::Sought;
 use crate::state::State;
 use crate::term::{Term, TermId};
 
@@ -24,12 +25,18 @@ impl Engine<'_> {
         }
         let reached = self.reachable(state, [term]);
         // Inputs that lie in what escapes go with it, whether or not anyone has looked into them.
-        let mut inputs: Vec<TermId> = reached
-            .iter()
-            .flat_map(|obj| state.cells_of(obj).map(|entry| entry.1.term))
-            .chain(reached.iter().flat_map(|obj| state.weak_of(obj)))
-            .collect();
-        inputs.retain(|held| matches!(self.terms.get(*held), Term::Param(_) | Term::Content { epoch: 0, .. }));
+        let mut inputs: SmallVec<[TermId; 8]> = SmallVec::new();
+        let mut note = |held: TermId| {
+            if matches!(self.terms.get(held), Term::Param(_) | Term::Content { epoch: 0, .. }) {
+                inputs.push(held);
+            }
+        };
+        if !state.cells.is_empty() {
+            reached.iter().for_each(|obj| state.cells_of(obj).for_each(|entry| note(entry.1.term)));
+        }
+        if !state.weak.is_empty() {
+            reached.iter().for_each(|obj| state.weak_of(obj).for_each(&mut note));
+        }
         for input in inputs {
             let obj = self.terms.intern_object(Object::Deref(input));
             state.give_away_input(obj, self.memory);
@@ -55,12 +62,16 @@ impl Engine<'_> {
     /// returns this, and its locals are gone.
     pub(crate) fn collect(&mut self, state: &mut State, at: Option<InstId>, result: Option<Option<TermId>>) {
         // Within a block only a loss matters; at its end also what can be forgotten.
-        let matters = |id: ObjId, obj: &ObjState| {
-            !obj.lost
-                && (obj.owned
-                    || (self.terms.is_block(id) && (at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE)))))
-        };
-        if !state.objs.iter().any(|(id, obj)| matters(*id, obj)) {
+        let (mut matters, mut owned) = (false, false);
+        let mut blocks: SmallVec<[ObjId; 8]> = SmallVec::new();
+        for (id, obj) in state.objs.iter().filter(|(_, obj)| !obj.lost) {
+            owned |= obj.owned;
+            if self.terms.is_block(*id) {
+                blocks.push(*id);
+                matters |= at.is_none() || (!obj.escaped && obj.status.may(Status::LIVE));
+            }
+        }
+        if !matters && !owned {
             return;
         }
         let forgotten = self.forgotten.and_then(|var| self.bindings.get(&var));
@@ -73,15 +84,29 @@ impl Engine<'_> {
                     || self.cfg.is_live_after(self.block, value, at)
             })
         };
-        if result.is_none() && !state.objs.iter().any(|(_, obj)| obj.owned && !obj.lost) {
-            let is_block = |id: ObjId, obj: &ObjState| !obj.lost && self.terms.is_block(id);
-            // Mostly variables hold all there is: then nobody need look through memory.
-            let holds = |entry: &&(ValueId, TermId)| self.terms.holds_block(entry.1) && is_held(entry.0);
-            let held = state.env.iter().filter(holds).map(|entry| entry.1);
-            if self.unnamed(state, held.chain(self.pinned.iter().copied()), is_block).is_empty() {
+        let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
+            Object::Stack(_) => result.is_none(),
+            Object::Global(global) => result.is_none() || !engine.knowledge.only_passes(*global),
+            Object::External(_) | Object::Code(_) => true,
+            Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
+            Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
+        };
+        let mut sought = Sought::new(&self.terms, state, blocks);
+        if result.is_none() && !owned {
+            // Mostly variables hold all there is: then nobody need look through memory. Where they do not, what lies in
+            // memory under a name mostly does.
+            let holds = |term: TermId| self.terms.holds_block(term);
+            let held = state.env.iter().filter(|entry| holds(entry.1) && is_held(entry.0)).map(|entry| entry.1);
+            sought.strike(held.chain(self.pinned.iter().copied()));
+            if !sought.left.is_empty() {
+                let cells = state.cells.iter().map(|entry| (entry.0.0, entry.1.term)).chain(state.weak.iter().copied());
+                sought.strike(cells.filter(|(obj, term)| holds(*term) && visible(self, *obj)).map(|entry| entry.1));
+            }
+            if sought.left.is_empty() {
                 return;
             }
         }
+        let mut unreached = sought.left;
         let mut roots: SmallVec<[TermId; 32]> = SmallVec::new();
         match result {
             Some(result) => roots.extend(result),
@@ -90,13 +115,6 @@ impl Engine<'_> {
                 roots.extend(held.chain(self.pinned.iter().copied()));
             }
         }
-        let visible = |engine: &Self, obj: ObjId| match engine.terms.object(obj) {
-            Object::Stack(_) => result.is_none(),
-            Object::Global(global) => result.is_none() || !engine.knowledge.only_passes(*global),
-            Object::External(_) | Object::Code(_) => true,
-            Object::Deref(base) => engine.terms.mentions(*base).is_empty(),
-            Object::Heap { .. } => state.obj(obj).is_none_or(|known| known.escaped),
-        };
         // Cells are sorted by object.
         let mut last: Option<(ObjId, bool)> = None;
         for ((obj, _), cell) in &state.cells {
@@ -120,8 +138,15 @@ impl Engine<'_> {
         {
             roots.extend(state.cells_of(obj).map(|entry| entry.1.term));
         }
-        let is_block = |id: ObjId, obj: &ObjState| !obj.lost && self.terms.is_block(id);
-        let unreached = self.unreached(state, &roots, is_block);
+        if result.is_some() || owned {
+            let mut sought = Sought::new(&self.terms, state, unreached);
+            sought.strike(roots.iter().copied());
+            unreached = sought.left;
+        }
+        if !unreached.is_empty() {
+            let reached = self.reachable(state, roots.iter().copied());
+            unreached.retain(|id| !reached.contains(*id));
+        }
         let is_lost = |id: &ObjId| {
             let is_older = matches!(self.terms.object(*id), Object::Heap { older: true, .. });
             state.obj(*id).is_some_and(|obj| {

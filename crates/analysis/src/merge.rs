@@ -7,13 +7,9 @@
 //! what keeps `if (y) p = malloc(..); … if (y) free(p);` precise without
 //! following every path.
 
-use std::hash::{Hash, Hasher};
-
-use caulk_base::FxHasher;
 use caulk_ir::{BinOp, BlockId, ValueId};
 use caulk_models::FamilyId;
 
-use crate::counted;
 use crate::facts::{Facts, Range};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
@@ -51,101 +47,6 @@ pub enum Grain {
     One,
 }
 
-/// States with equal keys may be merged.
-pub fn key(state: &State, terms: &Terms, grain: Grain, loop_head: bool) -> u64 {
-    let mut hasher = FxHasher::default();
-    if grain == Grain::One {
-        return 0;
-    }
-    if grain == Grain::Result {
-        return state.value(RESULT).map_or(1, |term| match terms.as_int(term) {
-            Some(value) => (value.signum() + 10) as u64,
-            None => match terms.get(term) {
-                // It returns its argument.
-                Term::Param(index) => u64::from(*index) + 100,
-                _ => u64::from(!terms.mentions(term).is_empty()) + 2,
-            },
-        });
-    }
-    if grain == Grain::Lost {
-        let lost = |(_, obj): &&(ObjId, ObjState)| obj.lost;
-        state.objs.iter().filter(lost).for_each(|(id, _)| id.hash(&mut hasher));
-        return hasher.finish();
-    }
-    let exact = matches!(grain, Grain::Effect | Grain::Fine);
-    if grain == Grain::Effect {
-        effects(state, terms, &mut hasher);
-    }
-    for (id, obj) in &state.objs {
-        let matters = match terms.object(*id) {
-            _ if obj.status == Status::LIVE && !obj.escaped && !terms.is_block(*id) => false,
-            Object::Heap { .. } => true,
-            // Whether an argument was kept is what callers ask.
-            Object::Deref(base) if obj.escaped && matches!(terms.get(*base), Term::Param(_)) => true,
-            Object::Deref(_) => obj.status != Status::LIVE && deref_depth(terms, *id) <= 2,
-            _ => obj.status != Status::LIVE,
-        };
-        if matters || obj.owned {
-            (id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
-        }
-    }
-    for (value, term) in &state.env {
-        let constant = (exact || *value == RESULT) && terms.is_constant(*term);
-        if constant || terms.is_param(*term) || terms.holds_block(*term) {
-            (1u8, value, term).hash(&mut hasher);
-        }
-    }
-    for (place, cell) in &state.cells {
-        let small = |value: i64| !loop_head || (-1..=1).contains(&value);
-        let constant = exact && terms.is_constant(cell.term) && terms.as_int(cell.term).is_some_and(small);
-        let stored =
-            grain != Grain::Owned && terms.is_param(cell.term) && !matches!(terms.object(place.0), Object::Stack(_));
-        let counted = grain == Grain::Effect && counted::is_bounded(state, terms, *place, cell.term);
-        if constant || stored || counted || terms.holds_block(cell.term) {
-            (2u8, place, cell.term).hash(&mut hasher);
-        }
-    }
-    for (obj, term) in &state.weak {
-        if terms.holds_block(*term) {
-            (3u8, obj, term).hash(&mut hasher);
-        }
-    }
-    hasher.finish()
-}
-
-/// What a caller sees of an exit beside objects and constants: which input is returned or lies elsewhere now, on which
-/// side of 0 the result is, which arguments must be alive, and whether it is for want of memory.
-fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
-    let input = |term: TermId| !terms.is_private(term) && terms.as_int(term).is_none();
-    if let Some(result) = state.value(RESULT) {
-        let range = state.facts.range(terms, result);
-        (range.lo > 0, range.lo >= 0, range.hi < 0, range.hi <= 0, range.excludes(0)).hash(hasher);
-        if input(result) {
-            result.hash(hasher);
-        }
-    }
-    for (place, cell) in &state.cells {
-        if cell.size == 8 && input(cell.term) {
-            (place, cell.term).hash(hasher);
-        }
-    }
-    for (id, obj) in &state.objs {
-        let needed = match terms.object(*id) {
-            Object::Deref(base) => match terms.get(*base) {
-                Term::Param(_) => obj.used || obj.passed,
-                // What lies in an argument: whether it was handed on.
-                Term::Content { epoch: 0, .. } => obj.passed && deref_depth(terms, *id) <= 2,
-                _ => false,
-            },
-            _ => false,
-        };
-        if obj.zeroed || needed || obj.found {
-            (id, obj.zeroed, needed, obj.found).hash(hasher);
-        }
-    }
-    (&state.moved, &state.rewired, state.stir, state.starved, state.drains).hash(hasher);
-}
-
 /// The caller's object behind a value that came from outside, if it is one.
 pub fn input_object(terms: &Terms, term: TermId) -> Option<ObjId> {
     match *terms.get(term) {
@@ -171,11 +72,25 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 
 /// Makes one state of two that meet at `block`.
 pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
+    join_named(terms, memory, old, new, block, loop_head, &mut false)
+}
+
+/// The same, of a state that may be what was made of others that met there. `named`: all of its values and cells have
+/// their names of that block already, and whether those of the new one have.
+pub fn join_named(
+    terms: &mut Terms,
+    memory: FamilyId,
+    old: &State,
+    new: &State,
+    block: BlockId,
+    loop_head: bool,
+    named: &mut bool,
+) -> State {
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
     let (blurred, kept, untold, ragged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, blurred, kept, ragged, untold, memory }.run()
+    Joiner { terms, site, hull, old, new, facts, named, blurred, kept, ragged, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -187,6 +102,8 @@ struct Joiner<'a> {
     new: &'a State,
     /// What is known in both.
     facts: Facts,
+    /// The names of what both hold are there already.
+    named: &'a mut bool,
     /// Blocks that are called escaped because a merged value no longer says which one it is.
     blurred: Vec<ObjId>,
     /// Inputs that were stored on one of the ways.
@@ -257,6 +174,10 @@ impl Joiner<'_> {
         for &(value, mine) in &old.env {
             at += new.env[at..].iter().take_while(|entry| entry.0 < value).count();
             if let Some(&(_, theirs)) = new.env.get(at).filter(|entry| entry.0 == value) {
+                if *self.named && mine == theirs {
+                    env.push((value, mine));
+                    continue;
+                }
                 let name = self.terms.sym(self.site, value.0);
                 env.push((value, self.value(mine, theirs, name)));
             }
@@ -268,16 +189,23 @@ impl Joiner<'_> {
         let (old, new) = (self.old, self.new);
         let hull = self.hull;
         if old.cells.is_same(&new.cells) {
-            let mut nowhere = Nowhere::new(new);
-            for &((obj, off), _) in &old.cells {
-                if !nowhere.holds(self.terms, obj) {
-                    self.terms.content(obj, off, self.site);
+            if !*self.named {
+                let mut nowhere = Nowhere::new(new);
+                *self.named = true;
+                for &((obj, off), _) in &old.cells {
+                    if nowhere.holds(self.terms, obj) {
+                        *self.named = false;
+                    } else {
+                        self.terms.content(obj, off, self.site);
+                    }
                 }
             }
             return old.cells.clone();
         }
+        let named = std::mem::replace(self.named, true);
         let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
         let (mut nowhere_here, mut nowhere_there) = (Nowhere::new(old), Nowhere::new(new));
+        let (mut unwritten_here, mut unwritten_there) = (Unwritten::new(old), Unwritten::new(new));
         let mut cells = Draft::of(&old.cells);
         let mut at = 0;
         for entry @ &(place @ (obj, off), mine) in &old.cells {
@@ -286,13 +214,19 @@ impl Joiner<'_> {
             if known.is_none() && passing(off) {
                 somewhere.push((obj, mine.term));
             } else if nowhere_there.holds(self.terms, obj) {
+                *self.named &= named;
                 cells.push_copy(entry);
             } else if known.is_some_and(|known| known.1 == mine) {
                 // The place gets its name where paths meet first, whether or not they differ.
-                self.terms.content(obj, off, self.site);
+                if !named {
+                    self.terms.content(obj, off, self.site);
+                }
                 cells.push_copy(entry);
             } else {
-                let theirs = new.load(self.terms, obj, off, mine.size);
+                let theirs = match known {
+                    Some(_) => new.load(self.terms, obj, off, mine.size),
+                    None => unwritten_there.load(self.terms, obj, off, mine.size),
+                };
                 cells.push((place, self.cell(place, mine.size, mine.term, theirs)));
             }
         }
@@ -306,9 +240,10 @@ impl Joiner<'_> {
             if passing(off) {
                 somewhere.push((obj, theirs.term));
             } else if nowhere_here.holds(self.terms, obj) {
+                *self.named = false;
                 added.push((place, theirs));
             } else {
-                let mine = old.load(self.terms, obj, off, theirs.size);
+                let mine = unwritten_here.load(self.terms, obj, off, theirs.size);
                 added.push((place, self.cell(place, theirs.size, mine, theirs.term)));
             }
         }
@@ -412,21 +347,24 @@ impl Joiner<'_> {
         if mine == theirs {
             return mine;
         }
-        let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
-        if held.is_empty() {
+        if !self.terms.holds_block(mine) && !self.terms.holds_block(theirs) {
             if let Some(word) = self.word(mine, theirs, name) {
                 return word;
             }
             let a = self.old.facts.range(self.terms, mine);
+            if a.is_full() {
+                return name;
+            }
             let b = self.new.facts.range(self.terms, theirs);
-            if self.hull {
+            if self.hull && !b.is_full() {
                 self.facts.narrow(name, &Range::hull(&a, &b));
-            } else if a.excludes(0) && b.excludes(0) {
+            } else if !self.hull && a.excludes(0) && b.excludes(0) {
                 // A bound would move with every round; that it is not null does not.
                 self.facts.narrow(name, &Range::except(0));
             }
             return name;
         }
+        let held: Vec<ObjId> = self.terms.mentions(mine).iter().chain(self.terms.mentions(theirs)).copied().collect();
         if self.hull
             && let Some(block) = self.or_null(mine, theirs)
         {
@@ -576,6 +514,28 @@ impl<'a> Nowhere<'a> {
             Some((of, known)) if of == obj => known,
             _ => self.last.insert((obj, is_nowhere(terms, self.state, obj))).1,
         }
+    }
+}
+
+/// Reads places that a state does not list. They come object by object: what is known of one is looked up once.
+struct Unwritten<'a> {
+    state: &'a State,
+    /// The object, since when its contents are unknown, and whether they were zero then.
+    last: Option<(ObjId, u32, bool)>,
+}
+
+impl<'a> Unwritten<'a> {
+    fn new(state: &'a State) -> Self {
+        Self { state, last: None }
+    }
+
+    fn load(&mut self, terms: &mut Terms, obj: ObjId, off: Off, size: u64) -> TermId {
+        let state = self.state;
+        let (_, epoch, zeroed) = match self.last {
+            Some(last) if last.0 == obj => last,
+            _ => *self.last.insert((obj, state.epoch(obj), state.obj(obj).is_some_and(|known| known.zeroed))),
+        };
+        if epoch == 0 && zeroed { state.load(terms, obj, off, size) } else { terms.content(obj, off, epoch) }
     }
 }
 

@@ -70,8 +70,10 @@ impl Range {
     }
 
     pub(crate) fn is_disjoint(&self, other: &Range) -> bool {
-        if self.not.is_empty() && other.not.is_empty() {
-            return self.lo.max(other.lo) > self.hi.min(other.hi);
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        // So many values cannot all be left out.
+        if lo > hi || hi.abs_diff(lo) >= (self.not.len() + other.not.len()) as u64 {
+            return lo > hi;
         }
         let mut both = self.clone();
         both.meet(other);
@@ -105,6 +107,10 @@ impl Range {
     }
 
     fn shrink_to_holes(&mut self) {
+        let (lo, hi) = (self.lo, self.hi);
+        if lo < hi && self.not.iter().all(|value| *value > lo && *value < hi) {
+            return;
+        }
         while self.lo < self.hi && self.not.contains(&self.lo) {
             self.lo += 1;
         }

@@ -4,24 +4,36 @@ use caulk_base::Id;
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
-use crate::object::{ObjId, ObjState, Object};
+use crate::object::{ObjId, Object};
 use crate::state::State;
-use crate::term::{Term, TermId};
+use crate::term::{Term, TermId, Terms};
 
-/// A set of objects, a bit for each that the function has. Many are empty: those have no bits.
+/// So many objects are a list.
+const FEW: usize = 8;
+
+/// A set of objects: mostly a few, in the order of their ids, otherwise a bit for each that the function has.
 pub(crate) struct Objects {
-    bits: SmallVec<[u64; 8]>,
+    few: SmallVec<[ObjId; FEW]>,
+    bits: Vec<u64>,
 }
 
 impl Objects {
     fn none() -> Self {
-        Self { bits: SmallVec::new() }
+        Self { few: SmallVec::new(), bits: Vec::new() }
     }
 
     /// One of `count`. `false`: it was there already.
     fn insert(&mut self, obj: ObjId, count: usize) -> bool {
         if self.bits.is_empty() {
+            let Err(at) = self.few.binary_search(&obj) else { return false };
+            if self.few.len() < FEW {
+                self.few.insert(at, obj);
+                return true;
+            }
             self.bits.resize(count.div_ceil(64), 0);
+            for obj in std::mem::take(&mut self.few) {
+                self.bits[obj.index() / 64] |= 1 << (obj.index() % 64);
+            }
         }
         let (word, bit) = (obj.index() / 64, 1 << (obj.index() % 64));
         let is_new = self.bits[word] & bit == 0;
@@ -30,16 +42,62 @@ impl Objects {
     }
 
     pub fn contains(&self, obj: ObjId) -> bool {
-        self.bits.get(obj.index() / 64).is_some_and(|word| word & (1 << (obj.index() % 64)) != 0)
+        self.few.contains(&obj)
+            || self.bits.get(obj.index() / 64).is_some_and(|word| word & (1 << (obj.index() % 64)) != 0)
     }
 
     /// In the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = ObjId> {
-        self.bits.iter().enumerate().flat_map(|(at, &word)| {
+        let many = self.bits.iter().enumerate().flat_map(|(at, &word)| {
             let ones = std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
             let ones = ones.take_while(|&left| left != 0);
             ones.map(move |left| ObjId::new(at * 64 + left.trailing_zeros() as usize))
-        })
+        });
+        self.few.iter().copied().chain(many)
+    }
+}
+
+/// Objects that are looked for. Most are held by name, or lie in one that is: they need not be searched for.
+pub(crate) struct Sought<'a> {
+    terms: &'a Terms,
+    state: &'a State,
+    /// What was not found yet, in the order of the state.
+    pub left: SmallVec<[ObjId; 8]>,
+    open: SmallVec<[ObjId; 8]>,
+}
+
+impl<'a> Sought<'a> {
+    pub fn new(terms: &'a Terms, state: &'a State, left: SmallVec<[ObjId; 8]>) -> Self {
+        Self { terms, state, left, open: SmallVec::new() }
+    }
+
+    /// Strikes out those of which the terms speak, and what lies in those.
+    pub fn strike(&mut self, terms: impl IntoIterator<Item = TermId>) {
+        for term in terms {
+            if self.left.is_empty() {
+                return;
+            }
+            self.strike_one(term);
+        }
+        while !self.left.is_empty()
+            && let Some(obj) = self.open.pop()
+        {
+            let state = self.state;
+            state.cells_of(obj).for_each(|entry| self.strike_one(entry.1.term));
+            state.weak_of(obj).for_each(|term| self.strike_one(term));
+        }
+    }
+
+    #[inline]
+    fn strike_one(&mut self, term: TermId) {
+        if self.terms.holds_block(term) {
+            for obj in self.terms.mentions(term) {
+                if let Some(at) = self.left.iter().position(|id| id == obj) {
+                    self.left.remove(at);
+                    self.open.push(*obj);
+                }
+            }
+        }
     }
 }
 
@@ -63,52 +121,6 @@ impl Engine<'_> {
             }
         }
         seen
-    }
-
-    /// The objects of a state for which `is_asked` says yes and which cannot be reached from the terms.
-    pub(crate) fn unreached(
-        &self,
-        state: &State,
-        roots: &[TermId],
-        is_asked: impl Fn(ObjId, &ObjState) -> bool,
-    ) -> SmallVec<[ObjId; 8]> {
-        // Most are held by name, or lie in one that is: they need not be searched for.
-        let mut left = self.unnamed(state, roots.iter().copied(), is_asked);
-        if !left.is_empty() {
-            let reached = self.reachable(state, roots.iter().copied());
-            left.retain(|id| !reached.contains(*id));
-        }
-        left
-    }
-
-    /// The objects of a state for which `is_asked` says yes and of which the terms do not speak, nor what lies in those
-    /// of which they do.
-    pub(crate) fn unnamed(
-        &self,
-        state: &State,
-        roots: impl IntoIterator<Item = TermId>,
-        is_asked: impl Fn(ObjId, &ObjState) -> bool,
-    ) -> SmallVec<[ObjId; 8]> {
-        let asked = state.objs.iter().filter(|(id, obj)| is_asked(*id, obj));
-        let mut left: SmallVec<[ObjId; 8]> = asked.map(|entry| entry.0).collect();
-        let mut open: SmallVec<[ObjId; 8]> = SmallVec::new();
-        let mut strike = |term: TermId, open: &mut SmallVec<[ObjId; 8]>| {
-            if self.terms.holds_block(term) {
-                for obj in self.terms.mentions(term) {
-                    if let Some(at) = left.iter().position(|id| id == obj) {
-                        left.remove(at);
-                        open.push(*obj);
-                    }
-                }
-            }
-            !left.is_empty()
-        };
-        let mut some_left = roots.into_iter().all(|term| strike(term, &mut open));
-        while some_left && let Some(obj) = open.pop() {
-            some_left = state.cells_of(obj).all(|entry| strike(entry.1.term, &mut open))
-                && state.weak_of(obj).all(|term| strike(term, &mut open));
-        }
-        left
     }
 
     fn add_reached(&self, term: TermId, seen: &mut Objects, open: &mut SmallVec<[ObjId; 16]>) {

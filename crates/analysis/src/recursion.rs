@@ -118,7 +118,7 @@ pub(crate) fn component(knowledge: &Knowledge<'_>, members: &[FuncId], limits: L
             }
         }
     }
-    rounds.conclude(&mut work);
+    rounds.conclude(knowledge, &mut work, limits);
     let settled = !work.iter().any(|member| member.misled);
     let finished = work.into_iter().filter_map(|member| {
         // Every way was given up, or ends in an error: that is not to say that it does not come back.
@@ -193,6 +193,7 @@ impl<'a> Rounds<'a> {
                     limits,
                     order,
                     count,
+                    is_first: round == 1,
                     now: Mutex::new(Now { work: std::mem::take(work), waits: order.waits.clone(), changed: false }),
                 };
                 rayon::scope(|scope| turn.go_on(scope, (0..count).filter(|&at| order.waits[at] == 0).collect()));
@@ -203,9 +204,14 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn conclude(self, work: &mut [Member]) {
+    fn conclude(self, knowledge: &'a Knowledge<'a>, work: &mut [Member], limits: Limits) {
         if let Rounds::Alone(mut open) = self {
             conclude(&mut open, work);
+        }
+        // Whose errors were left for another round had one; should that ever be wrong, nobody is forgotten.
+        for member in work.iter_mut().filter(|member| member.result.is_none()) {
+            debug_assert!(false, "left for a round that did not come");
+            member.note(guarded(|| engine::run(knowledge, member.id, limits)).map_or_else(unknown, concluded));
         }
     }
 }
@@ -273,6 +279,8 @@ fn tell_callers(knowledge: &Knowledge<'_>, work: &mut [Member], at: usize, summa
 /// Which members of a round wait for which: those that call it, or that it calls, and come before it.
 struct Order {
     waits: Vec<usize>,
+    /// It calls one that does not come before it: after the first round there is more to know of that one for sure.
+    looks_ahead: Vec<bool>,
     /// Who waits for it.
     waiting: Vec<Vec<usize>>,
 }
@@ -280,7 +288,9 @@ struct Order {
 impl Order {
     fn of(work: &[Member]) -> Self {
         let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); work.len()];
+        let mut looks_ahead = vec![false; work.len()];
         for (at, member) in work.iter().enumerate() {
+            member.callers.iter().filter(|&&caller| caller <= at).for_each(|&caller| looks_ahead[caller] = true);
             for &caller in member.callers.iter().filter(|&&caller| caller != at) {
                 waiting[at.min(caller)].push(at.max(caller));
             }
@@ -291,7 +301,7 @@ impl Order {
             list.dedup();
             list.iter().for_each(|&at| waits[at] += 1);
         }
-        Self { waits, waiting }
+        Self { waits, looks_ahead, waiting }
     }
 }
 
@@ -301,6 +311,7 @@ struct Turn<'t> {
     limits: Limits,
     order: &'t Order,
     count: usize,
+    is_first: bool,
     now: Mutex<Now>,
 }
 
@@ -334,11 +345,23 @@ impl Turn<'_> {
     }
 
     fn run<'s>(&'s self, scope: &rayon::Scope<'s>, at: usize, id: FuncId) {
-        let result = guarded(|| engine::run(self.knowledge, id, self.limits)).map_or_else(unknown, concluded);
-        let summary = result.summary.clone();
+        let found = guarded(|| engine::run(self.knowledge, id, self.limits));
+        let vain = |found: &Found<'_>| {
+            let given_up = found.summary.cut && found.summary.outcomes.is_empty();
+            self.is_first && self.order.looks_ahead[at] && !given_up && found.is_suspicious()
+        };
+        let (summary, result, asked) = match found {
+            // It is run again: its errors need not be looked into.
+            Some(found) if vain(&found) => (found.summary.clone(), None, found.give_up()),
+            found => {
+                let result = found.map_or_else(unknown, concluded);
+                (result.summary.clone(), Some(result), Vec::new())
+            }
+        };
         let mut ready = Vec::new();
         let mut now = self.lock();
-        now.work[at].note(result);
+        now.work[at].asked.extend(asked);
+        result.into_iter().for_each(|result| now.work[at].note(result));
         now.changed |= tell_callers(self.knowledge, &mut now.work, at, summary);
         now.done(at, self.order, &mut ready);
         drop(now);

@@ -180,13 +180,15 @@ impl State {
             return terms.content(obj, off, u32::MAX - size as u32);
         }
         let epoch = self.epoch(obj);
-        let disturbed = self.weak_of(obj).next().is_some()
-            || self.cells_of(obj).any(|((_, at), cell)| match (*at, off) {
-                (Off::At(_), Off::At(_)) => false,
-                (Off::Elem(_, start), Off::At(at)) => at + size as i64 > start && (size == 1) == (cell.size == 1),
-                _ => true,
-            });
-        if epoch == 0 && !disturbed && self.obj(obj).is_some_and(|state| state.zeroed) {
+        let disturbed = || {
+            self.weak_of(obj).next().is_some()
+                || self.cells_of(obj).any(|((_, at), cell)| match (*at, off) {
+                    (Off::At(_), Off::At(_)) => false,
+                    (Off::Elem(_, start), Off::At(at)) => at + size as i64 > start && (size == 1) == (cell.size == 1),
+                    _ => true,
+                })
+        };
+        if epoch == 0 && self.obj(obj).is_some_and(|state| state.zeroed) && !disturbed() {
             return ZERO;
         }
         terms.content(obj, off, epoch)
@@ -380,7 +382,7 @@ impl State {
             return Vec::new();
         }
         let inside = |obj: ObjId| {
-            terms.is_nameless(obj) && matches!(terms.object(obj), Object::Deref(base) if speaks_of(terms, *base, from))
+            terms.is_nameless(obj) && matches!(terms.object(obj), Object::Deref(base) if terms.speaks_of(*base, from))
         };
         self.objs.retain(|(obj, _)| !inside(*obj));
         let mut held: Vec<TermId> = Vec::new();
@@ -394,7 +396,7 @@ impl State {
         self.cells.retain(|((obj, _), cell)| stays(*obj, cell.term));
         self.weak.retain(|(obj, term)| stays(*obj, *term));
         self.epochs.retain(|(obj, _)| *obj != from && !inside(*obj));
-        self.facts.retain(|id| !terms.mentions(id).contains(&from) && !speaks_of(terms, id, from));
+        self.facts.retain(|id| !terms.mentions(id).contains(&from) && !terms.speaks_of(id, from));
         held
     }
 }
@@ -416,13 +418,6 @@ pub fn is_summary(terms: &Terms, obj: ObjId) -> bool {
     matches!(terms.object(obj), Object::Heap { older: true, .. })
 }
 
-/// Is the value the content of the object, or reached through it?
-fn speaks_of(terms: &Terms, id: TermId, obj: ObjId) -> bool {
-    terms.has_contents(obj)
-        && terms.is_private(id)
-        && terms.contains(id, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
-}
-
 struct Renamer<'a> {
     terms: &'a mut Terms,
     from: ObjId,
@@ -432,7 +427,7 @@ struct Renamer<'a> {
 
 impl Renamer<'_> {
     fn term(&mut self, id: TermId) -> TermId {
-        if !self.terms.mentions(id).contains(&self.from) && !speaks_of(self.terms, id, self.from) {
+        if !self.terms.mentions(id).contains(&self.from) && !self.terms.speaks_of(id, self.from) {
             return id;
         }
         if let Some(&done) = self.done.get(&id) {

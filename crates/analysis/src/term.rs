@@ -110,6 +110,8 @@ pub struct Terms {
     contents: Vec<bool>,
     /// Objects that lie behind no term.
     object_index: FxHashMap<Object, ObjId>,
+    /// By object and term: is the term what lies in the object, or reached through it?
+    inside: RefCell<FxHashMap<ObjId, Vec<Option<bool>>>>,
 }
 
 /// Of a term: the address of some block went into it.
@@ -141,8 +143,39 @@ const _: () = assert!(size_of::<Entry>() == 64);
 
 fn hash_of(term: &Term) -> u64 {
     let mut hasher = FxHasher::default();
-    term.hash(&mut hasher);
+    // Most are one of these, and a word takes less time than its parts.
+    let pair = |kind: u64, a: u32, b: u32| (kind << 60) ^ (u64::from(a) << 32 | u64::from(b));
+    match *term {
+        Term::Content { obj, off, epoch } => {
+            hasher.write_u64(pair(1, obj.0, epoch));
+            match off {
+                Off::At(at) => hasher.write_u64(at as u64),
+                Off::Elem(index, bytes) => {
+                    hasher.write_u64(pair(2, index.0, 0));
+                    hasher.write_u64(bytes as u64);
+                }
+                Off::Some => hasher.write_u64(pair(3, 0, 0)),
+            }
+        }
+        Term::Sym { site, slot } => hasher.write_u64(pair(4, site, slot)),
+        Term::Addr { obj, off } => {
+            hasher.write_u64(pair(5, obj.0, 0));
+            hasher.write_u64(off as u64);
+        }
+        Term::Cmp(op, a, b) => {
+            hasher.write_u64(pair(6, a.0, b.0));
+            op.hash(&mut hasher);
+        }
+        ref other => other.hash(&mut hasher),
+    }
     hasher.finish()
+}
+
+/// What a formula is called that is too deep to be written out.
+fn name_of(term: &Term) -> u32 {
+    let mut hasher = FxHasher::default();
+    term.hash(&mut hasher);
+    hasher.finish() as u32
 }
 
 /// Terms that nest deeper than this are named, not written out.
@@ -177,6 +210,7 @@ impl Terms {
             self.kinds.clear();
             self.contents.clear();
             self.object_index.clear();
+            self.inside.get_mut().clear();
             SPARE.with_borrow_mut(|all| all.push(self));
         }
     }
@@ -328,7 +362,7 @@ impl Terms {
         let depth = self.depth_of(&term);
         if depth > MAX_DEPTH && mentions.is_empty() {
             // Nobody reasons about a formula this deep: it is some value, always the same for the same parts.
-            return self.intern(Term::Sym { site: DEEP, slot: hash as u32 });
+            return self.intern(Term::Sym { site: DEEP, slot: name_of(&term) });
         }
         if let Term::Content { obj, .. } = term {
             self.contents[obj.index()] = true;
@@ -354,6 +388,22 @@ impl Terms {
             self.marks.pop();
             self.index.pop();
         }
+        self.inside.get_mut().values_mut().for_each(|known| known.truncate(count));
+    }
+
+    /// Is the value the content of the object, or reached through it? Terms do not change: each is looked into once.
+    pub fn speaks_of(&self, id: TermId, obj: ObjId) -> bool {
+        if !self.has_contents(obj) || !self.is_private(id) {
+            return false;
+        }
+        let mut inside = self.inside.borrow_mut();
+        let known = inside.entry(obj).or_default();
+        if known.len() <= id.index() {
+            known.resize(self.terms.len(), None);
+        }
+        *known[id.index()].get_or_insert_with(|| {
+            self.contains(id, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
+        })
     }
 
     /// Does the term mean nothing outside the function?

@@ -74,9 +74,9 @@ pub fn merge(a: &Trace, b: &Trace) -> Trace {
         return a.clone();
     }
     let mut prevs: SmallVec<[Trace; 2]> = SmallVec::new();
-    for way in ways(a).into_iter().chain(ways(b)) {
-        if !prevs.iter().any(|known| same(known, &way)) {
-            prevs.push(way);
+    for way in ways(a).iter().chain(ways(b)) {
+        if !prevs.iter().any(|known| same(known, way)) {
+            prevs.push(way.clone());
         }
     }
     if prevs.len() > MAX_WAYS {
@@ -87,10 +87,10 @@ pub fn merge(a: &Trace, b: &Trace) -> Trace {
     Some(Rc::new(Node { event: None, prevs, depth }))
 }
 
-fn ways(trace: &Trace) -> SmallVec<[Trace; 4]> {
+fn ways(trace: &Trace) -> &[Trace] {
     match trace {
-        Some(node) if node.event.is_none() => node.prevs.iter().cloned().collect(),
-        _ => SmallVec::from_iter([trace.clone()]),
+        Some(node) if node.event.is_none() => &node.prevs,
+        _ => std::slice::from_ref(trace),
     }
 }
 

@@ -264,7 +264,20 @@ impl Engine<'_> {
     }
 
     /// Does the term speak of something that came up within the loop?
+    /// Terms do not change: each is looked into once for each loop.
     fn is_stale(&self, head: BlockId, id: TermId) -> bool {
+        let mut known = self.stale.borrow_mut();
+        if known.is_empty() {
+            known.resize_with(self.function.blocks.len(), Vec::new);
+        }
+        let known = &mut known[head.index()];
+        if known.len() <= id.index() {
+            known.resize(self.terms.len(), None);
+        }
+        *known[id.index()].get_or_insert_with(|| self.comes_up_within(head, id))
+    }
+
+    fn comes_up_within(&self, head: BlockId, id: TermId) -> bool {
         let cfg = &self.cfg;
         self.terms.contains(id, &mut |term, _| match term {
             // What lies in a formula that was too deep is not known any more.
