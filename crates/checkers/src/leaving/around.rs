@@ -414,12 +414,16 @@ fn is_words(function: &Function, value: ValueId, is_it: &dyn Fn(u32) -> bool) ->
 fn open(program: &Program, pointers: &PointerCalls) -> IdVec<FuncId, bool> {
     let mut open = IdVec::filled(program.functions.len(), false);
     pointers.loose.iter().for_each(|id| open[*id] = true);
-    // What a library has to offer: its users need not be among the programs that are looked at. Where nobody knows what is
-    // linked with what, files that several programs seem to share are taken for one.
+    // What a library has to offer: its users need not be among the programs that are looked at. What several programs
+    // share is taken for one, too, and so is what has no `main` beside several that have one, if nobody knows the links.
     let mains: Vec<UnitId> =
         program.functions.ids().filter(|id| is_main(program, *id)).map(|id| program.unit_of(id)).collect();
-    let libraries = program.link_units.iter().filter(|link| !link.units.iter().any(|unit| mains.contains(unit)));
-    let mut shared: FxHashSet<UnitId> = libraries.flat_map(|link| link.units.iter().copied()).collect();
+    let mut shared: FxHashSet<UnitId> = FxHashSet::default();
+    let mut linked: FxHashSet<UnitId> = FxHashSet::default();
+    for link in program.link_units.iter() {
+        let is_library = !link.units.iter().any(|unit| mains.contains(unit));
+        shared.extend(link.units.iter().filter(|unit| !linked.insert(**unit) || is_library));
+    }
     if program.link_units.is_empty() && mains.len() > 1 {
         shared.extend(program.units.ids().filter(|unit| !mains.contains(unit)));
     }
