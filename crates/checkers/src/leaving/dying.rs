@@ -43,7 +43,7 @@ impl<'a> Dying<'a> {
         self.known.insert(id, None);
         let start = Start { function: id, behind: None, result: None };
         self.depth += 1;
-        let follows = if self.depth > DEEP { None } else { region(self, &start) };
+        let follows = if self.depth > DEEP { None } else { region(self, &start).ok() };
         self.depth -= 1;
         let dies = follows.filter(|region| region.ends && region.returns.is_empty()).map(|region| region.thread);
         self.known.insert(id, dies);

@@ -57,7 +57,7 @@ use caulk_ir::{FuncId, Op};
 
 use self::around::{Around, Site};
 use self::dying::Dying;
-use self::region::{Region, Start, region};
+use self::region::{Region, Start, Stays, region};
 use crate::naming::Names;
 
 /// Callers of callers that are told of, at most.
@@ -285,7 +285,7 @@ fn questions(incident: &Incident) -> Vec<Question> {
 fn follow(dying: &mut Dying<'_>, site: Site, (callee, range): &Question) -> Option<(Region, bool)> {
     let around = dying.around;
     let start = |result: Range| Start { function: site.caller, behind: Some(site.inst), result: Some(result) };
-    let follows = region(dying, &start(range.clone()))?;
+    let follows = region(dying, &start(range.clone())).ok()?;
     if follows.returns.is_empty() && !follows.ends || follows.thread && around.is_in_thread(site.caller) {
         return None;
     }
@@ -299,11 +299,13 @@ fn follow(dying: &mut Dying<'_>, site: Site, (callee, range): &Question) -> Opti
         return (at_once && alternative::is_alternative(dying, site)).then_some((follows, true));
     }
     let telling = match region(dying, &start(Range::full())) {
-        None => has_other(around.analysis, *callee, range),
+        Err(Stays::Works) => has_other(around.analysis, *callee, range),
+        // That a loop is left early says nothing: most loops of examples are.
+        Err(Stays::Unclear) => false,
         // Whatever it returns, the process ends: then it is all that the process was for.
-        Some(all) if all.reads => false,
-        Some(_) if site.chosen => true,
-        Some(_) => goes.up && (is_given_words(around, site) || alternative::is_alternative(dying, site)),
+        Ok(all) if all.reads => false,
+        Ok(_) if site.chosen => true,
+        Ok(_) => goes.up && (is_given_words(around, site) || alternative::is_alternative(dying, site)),
     };
     // What reads on the way is no straight way, unless the result has decided so.
     if follows.reads && !telling {

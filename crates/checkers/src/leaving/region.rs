@@ -44,6 +44,15 @@ pub struct Region {
     pub replaced: bool,
 }
 
+/// Why it is no straight way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// The program goes on: it waits, reads, starts something, or calls what nobody knows.
+    Works,
+    /// Another round of a loop, or too much to look at: nobody can tell.
+    Unclear,
+}
+
 type Env = BTreeMap<ValueId, Range>;
 
 /// Where the way through a function begins.
@@ -55,8 +64,8 @@ pub struct Start {
     pub result: Option<Range>,
 }
 
-/// What follows; `None`, if the program goes on with something.
-pub fn region(dying: &mut Dying<'_>, start: &Start) -> Option<Region> {
+/// What follows, if it is a straight way out.
+pub fn region(dying: &mut Dying<'_>, start: &Start) -> Result<Region, Stays> {
     let program = dying.around.program;
     let function = program.function(start.function);
     let ends_program = is_main(program, start.function);
@@ -68,25 +77,26 @@ pub fn region(dying: &mut Dying<'_>, start: &Start) -> Option<Region> {
     let mut env = Env::new();
     let (mut block, mut first) = (BlockId(0), 0);
     if let Some(behind) = start.behind {
-        block = function.blocks.ids().find(|block| holds(function, *block, behind))?;
+        block = function.blocks.ids().find(|block| holds(function, *block, behind)).ok_or(Stays::Unclear)?;
         first = behind.0 + 1;
         if let (Some(value), Some(range)) = (function.insts[behind].result, &start.result) {
             env.insert(value, range.clone());
         }
     }
     let mut open = vec![(block, first.max(function.blocks[block].first.0), env)];
-    let mut looked_at = 0;
+    let (mut looked_at, mut unclear) = (0, false);
     while let Some((block, first, env)) = open.pop() {
         looked_at += 1;
         if looked_at > FAR {
-            return None;
+            return Err(Stays::Unclear);
         }
         let end = function.blocks[block].end.0;
         let mut stopped = false;
         for inst in (first..end).map(InstId) {
             // Once more to where it began: the function is called in a loop.
             if Some(inst) == start.behind {
-                return None;
+                (unclear, stopped) = (true, true);
+                break;
             }
             if !matches!(function.insts[inst].op, Op::Call(_)) {
                 continue;
@@ -110,7 +120,7 @@ pub fn region(dying: &mut Dying<'_>, start: &Start) -> Option<Region> {
                 Kind::Works if start.behind.is_none() && dying.around.is_common(start.function) => {
                     making.insert(block);
                 }
-                Kind::Works | Kind::GoesOn => return None,
+                Kind::Works | Kind::GoesOn => return Err(Stays::Works),
             }
         }
         if stopped {
@@ -124,7 +134,7 @@ pub fn region(dying: &mut Dying<'_>, start: &Start) -> Option<Region> {
                 region.returns.insert(range);
             }
             Op::Unreachable => {}
-            Op::IndirectJump { .. } => return None,
+            Op::IndirectJump { .. } => return Err(Stays::Unclear),
             op => {
                 for (to, known) in ways(function, op, &env) {
                     edges.entry(block).or_default().insert(to);
@@ -136,7 +146,10 @@ pub fn region(dying: &mut Dying<'_>, start: &Start) -> Option<Region> {
             }
         }
     }
-    (!making.into_iter().any(|block| comes_back(&edges, block))).then_some(region)
+    match unclear || making.into_iter().any(|block| comes_back(&edges, block)) {
+        true => Err(Stays::Unclear),
+        false => Ok(region),
+    }
 }
 
 fn holds(function: &Function, block: BlockId, inst: InstId) -> bool {
