@@ -37,6 +37,36 @@ impl CallGraph {
     }
 }
 
+/// Who may be called through which pointer, however many there are: for those who ask for all callers of a function.
+pub struct PointerCalls {
+    /// By call, sorted.
+    pub targets: BTreeMap<(FuncId, InstId), Targets>,
+    /// Those that were put there by name, whatever else may be there.
+    pub named: BTreeMap<(FuncId, InstId), Vec<FuncId>>,
+    /// Functions whose address is handed round: anybody may call them.
+    pub loose: FxHashSet<FuncId>,
+}
+
+pub fn pointer_calls(program: &Program) -> PointerCalls {
+    let slots = Slots::of(program);
+    let strays = slots.strays();
+    let (mut targets, mut named) = (BTreeMap::new(), BTreeMap::new());
+    for id in program.functions.ids() {
+        let function = program.function(id);
+        for (inst_id, inst) in function.insts.iter_ids() {
+            let Op::Call(call) = &inst.op else { continue };
+            if !matches!(call.callee, Callee::Value(_)) {
+                continue;
+            }
+            let result = inst.result.map(|result| function.values[result].ty);
+            let (all, by_name) = slots.all(program, id, call, result, &strays);
+            named.insert((id, inst_id), by_name);
+            targets.insert((id, inst_id), all);
+        }
+    }
+    PointerCalls { targets, named, loose: slots.into_loose() }
+}
+
 /// Who calls a function that never comes back need not know what it does: `never` stays out of the order.
 pub fn build(program: &Program, never: &IdVec<FuncId, bool>) -> CallGraph {
     let (slots, is_library) = (Slots::of(program), program.is_library());

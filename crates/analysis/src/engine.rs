@@ -201,6 +201,8 @@ pub(crate) struct Engine<'a> {
     pub return_at: Option<InstId>,
     /// By loop head and term: does it speak of something that came up within the loop?
     pub stale: RefCell<Vec<Vec<Option<bool>>>>,
+    /// What the exit that is being left returns.
+    pub returned: Option<TermId>,
     /// Loops of a few rounds that are run one by one, by their heads.
     pub short: FxHashMap<BlockId, Option<Counter>>,
 }
@@ -297,6 +299,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         block: BlockId(0),
         return_at: None,
         stale: RefCell::default(),
+        returned: None,
         short: FxHashMap::default(),
     }
 }
@@ -666,7 +669,9 @@ impl Engine<'_> {
             self.report(IncidentKind::UseAfterFree(Use::Returned), &state, obj, known.family, at, None);
         }
         self.collect(&mut state, None, Some(result));
+        self.returned = result;
         self.report_lost(&mut state, at, Loss::Return, |_, _, _| true);
+        self.returned = None;
         self.exits.push(Exit { state, result });
     }
 }

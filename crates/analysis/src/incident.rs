@@ -77,6 +77,8 @@ pub struct Incident {
     pub paths: Vec<Vec<Event>>,
     /// What is known of the parameters in the states in which it was seen; none, if it can be anything.
     pub arguments: Vec<Vec<(u32, Range)>>,
+    /// What the function returns in the states in which it was seen at a return; none, if it can be anything.
+    pub results: Vec<Range>,
     /// One of the ways was run again alone, and the error came up.
     pub confirmed: bool,
     /// Only seen where something is so that nobody is known to make so: a library's variable that nothing in it writes has

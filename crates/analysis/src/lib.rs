@@ -76,7 +76,7 @@ mod words;
 mod written;
 
 pub use call::WEIGH;
-pub use callgraph::{CallGraph, MAX_TARGETS};
+pub use callgraph::{CallGraph, MAX_TARGETS, PointerCalls, pointer_calls};
 pub use cfg::{Cfg, ValueSet, for_each_operand, successors, tested};
 pub use engine::{Analysed, Limits, ways_out};
 pub use facts::Range;
@@ -87,6 +87,7 @@ pub use learned::Learned;
 pub use object::{ObjId, ObjState, Object, Status};
 pub use place::Off;
 pub use show::unmodelled;
+pub use slots::Targets;
 pub use summary::{Outcome, SiteFact, Summary, Write};
 pub use term::{Term, TermId};
 pub use trace::Event;

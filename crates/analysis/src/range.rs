@@ -51,11 +51,11 @@ impl Range {
         (self.lo == self.hi).then_some(self.lo)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lo > self.hi
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.lo == i64::MIN && self.hi == i64::MAX && self.not.is_empty()
     }
 
@@ -81,11 +81,11 @@ impl Range {
     }
 
     /// Is every value of this one also one of the other?
-    pub(crate) fn is_within(&self, other: &Range) -> bool {
+    pub fn is_within(&self, other: &Range) -> bool {
         self.lo >= other.lo && self.hi <= other.hi && other.not.iter().all(|value| self.excludes(*value))
     }
 
-    pub(crate) fn exclude(&mut self, value: i64) {
+    pub fn exclude(&mut self, value: i64) {
         if value == self.lo && value == self.hi {
             (self.lo, self.hi) = (1, 0);
         } else if value == self.lo {
@@ -124,7 +124,7 @@ impl Range {
         self.not.retain(|value| *value > lo && *value < hi);
     }
 
-    pub(crate) fn meet(&mut self, other: &Range) {
+    pub fn meet(&mut self, other: &Range) {
         self.lo = self.lo.max(other.lo);
         self.hi = self.hi.min(other.hi);
         if !other.not.is_empty() {

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::facts::Range;
 use crate::incident::{Incident, IncidentKind, Loss, Subject};
 use crate::merge;
-use crate::object::{ObjId, Object};
+use crate::object::{ObjId, Object, Status};
 use crate::place::Off;
 use crate::state::State;
 use crate::term::{Term, TermId, ZERO};
@@ -50,6 +50,17 @@ impl Engine<'_> {
             }
         }
         known
+    }
+
+    /// What is returned: the number, or whether it is null.
+    fn range_of_result(&self, state: &State, term: TermId) -> Range {
+        let range = state.facts.range(&self.terms, term);
+        match self.terms.get(term) {
+            Term::Addr { obj, .. } if state.obj(*obj).is_some_and(|known| !known.status.may(Status::FAILED)) => {
+                Range::except(0)
+            }
+            _ => range,
+        }
     }
 
     /// Does the state hold only if somebody outside of the library has written one of its variables?
@@ -150,6 +161,7 @@ impl Engine<'_> {
         let arguments = self.arguments(state);
         let is_leak = matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit);
         let foreign = self.is_foreign(state) || (is_leak && self.is_empty(state, obj));
+        let result = self.returned.map(|term| self.range_of_result(state, term));
         // What needs no foreign hand says more: the other ways are forgotten for it.
         match self.incidents.get(&key).map(|known| known.foreign) {
             Some(false) if foreign => return,
@@ -169,6 +181,12 @@ impl Engine<'_> {
                 MAX_CASES => known.arguments.clear(),
                 _ if known.arguments.contains(&arguments) => {}
                 _ => known.arguments.push(arguments),
+            }
+            match result {
+                Some(_) if known.results.is_empty() => {}
+                Some(range) if known.results.contains(&range) => {}
+                Some(range) if known.results.len() < MAX_CASES => known.results.push(range),
+                _ => known.results.clear(),
             }
             // Of a release or use behind another, a merged state says too much.
             if is_leak && known.conditions.len() < MAX_CONDITIONS {
@@ -193,6 +211,7 @@ impl Engine<'_> {
             freed_at: known.and_then(|known| known.freed_at),
             paths: Vec::new(),
             arguments: vec![arguments],
+            results: result.into_iter().collect(),
             confirmed: false,
             foreign,
             lent: known.is_some_and(|known| known.lent),

@@ -63,6 +63,10 @@ pub struct Slots<'p> {
     by_offset: FxHashMap<i64, FxHashSet<FuncId>>,
     /// Passed on, returned or chosen between: they may be put anywhere.
     loose: FxHashSet<FuncId>,
+    /// Put where no member is known.
+    astray: FxHashSet<FuncId>,
+    /// Members from which functions are taken to be kept or passed on, not only to be called.
+    taken: FxHashSet<Key<'p>>,
     /// The same for functions of a library, by the number of their parameters.
     loose_foreign: FxHashSet<usize>,
     anywhere: FxHashSet<FuncId>,
@@ -100,8 +104,9 @@ impl<'p> Slots<'p> {
     }
 
     fn put(&mut self, key: Option<Key<'p>>, at: i64, all: &[FuncId]) {
-        if let Some(key) = key {
-            self.by_member.entry(key).or_default().extend(all);
+        match key {
+            Some(key) => self.by_member.entry(key).or_default().extend(all),
+            None => self.astray.extend(all),
         }
         self.by_offset.entry(at).or_default().extend(all);
         self.anywhere.extend(all);
@@ -109,6 +114,7 @@ impl<'p> Slots<'p> {
 
     fn collect(&mut self, program: &'p Program, unit: UnitId, id: FuncId) {
         let function = program.function(id);
+        self.note_taken(program, unit, function);
         for inst in function.insts.iter() {
             match &inst.op {
                 Op::Load { .. } => continue,
@@ -170,6 +176,28 @@ impl<'p> Slots<'p> {
         }
     }
 
+    /// Notes the members whose values go elsewhere than into a call.
+    fn note_taken(&mut self, program: &'p Program, unit: UnitId, function: &'p Function) {
+        let read: FxHashMap<ValueId, Key<'p>> = function
+            .insts
+            .iter()
+            .filter_map(|inst| match inst.op {
+                Op::Load { ptr } => Some((inst.result?, member_of(program, unit, function, ptr)?)),
+                _ => None,
+            })
+            .collect();
+        if read.is_empty() {
+            return;
+        }
+        for inst in function.insts.iter() {
+            match &inst.op {
+                Op::Bind { .. } | Op::Cmp { .. } => {}
+                Op::Call(call) => self.taken.extend(call.args.iter().filter_map(|arg| read.get(arg))),
+                op => for_each_operand(op, |value| self.taken.extend(read.get(&value))),
+            }
+        }
+    }
+
     /// Notes what is passed for the parameters of functions that are called by name.
     fn pass(&mut self, program: &'p Program, unit: UnitId, caller: FuncId, call: &Call) {
         let Callee::Symbol(symbol) = &call.callee else { return };
@@ -220,6 +248,65 @@ impl<'p> Slots<'p> {
             open.extend(self.passed_on.get(&parameter).into_iter().flatten());
         }
         Some(found)
+    }
+
+    /// Every function that a call through a pointer may mean, however many, and those of them that were put there by
+    /// name. Who only lies in members from which functions are called, and nothing else, is called from there and from
+    /// nowhere else; of the others (`strays`, see [`Slots::strays`]) all with the right types may be meant by a pointer
+    /// that comes from anywhere.
+    pub fn all(
+        &self,
+        program: &'p Program,
+        caller: FuncId,
+        call: &Call,
+        result: Option<Ty>,
+        strays: &FxHashSet<FuncId>,
+    ) -> (Targets, Vec<FuncId>) {
+        let Callee::Value(value) = call.callee else { return Default::default() };
+        let (unit, function) = (program.unit_of(caller), program.function(caller));
+        let types: Vec<Ty> = call.args.iter().map(|&arg| function.values[arg].ty).collect();
+        let direct = functions_of(program, unit, function, value);
+        let key = match function.values[value].kind {
+            ValueKind::Inst(inst) => match function.insts[inst].op {
+                Op::Load { ptr } => member_of(program, unit, function, ptr),
+                _ => None,
+            },
+            _ => None,
+        };
+        let put = key.and_then(|key| self.by_member.get(&key)).into_iter().flatten();
+        let given = key.and_then(|key| self.given(key)).into_iter().flatten();
+        let mut named: Vec<FuncId> = direct.iter().chain(put).copied().chain(given).collect();
+        named.retain(|id| fits(program.function(*id), &types, result));
+        named.sort_unstable();
+        named.dedup();
+        let mut library: Vec<ExternId> =
+            key.and_then(|key| self.foreign.get(&key)).into_iter().flatten().copied().collect();
+        library.sort_unstable();
+        let is_known = !direct.is_empty() || key.is_some_and(|key| !self.open.contains(&key));
+        let mut functions = named.clone();
+        if !is_known || named.is_empty() && library.is_empty() {
+            let is_right = |id: &FuncId| {
+                let function = program.function(*id);
+                let same = function.params().zip(&types).all(|(param, ty)| function.values[param].ty == *ty);
+                let shape = function.param_count as usize == types.len() || function.variadic;
+                same && shape && function.ret == result.unwrap_or(Ty::Void)
+            };
+            functions.extend(strays.iter().copied().filter(is_right));
+            functions.sort_unstable();
+            functions.dedup();
+        }
+        (Targets { functions, library, ..Targets::default() }, named)
+    }
+
+    /// Functions that may be called from elsewhere than the members they were put into.
+    pub fn strays(&self) -> FxHashSet<FuncId> {
+        let taken = self.taken.iter().filter_map(|key| self.by_member.get(key)).flatten();
+        taken.chain(&self.astray).chain(&self.loose).copied().collect()
+    }
+
+    /// Functions whose address is passed on, returned or chosen between: nobody knows who else may call them.
+    pub fn into_loose(self) -> FxHashSet<FuncId> {
+        self.loose
     }
 
     /// The functions that a call through `value` may mean; `None`: nobody knows, or too many.

@@ -85,7 +85,7 @@ pub(crate) struct CheckArgs {
     /// `CAULK_RT=report=FILE` made it write; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) runtime: Vec<PathBuf>,
-    /// Also report memory that is held until the process ends
+    /// Also report what is held until the process ends, or lost just before
     #[arg(long)]
     pub(crate) at_exit: bool,
     /// Print allocation sites by class, how they were decided, and where the time went

@@ -11,18 +11,27 @@ use caulk_solver::Verdict;
 
 use crate::verify::Verified;
 
-/// Fills in what the run looked at. `wanted`: the incidents that were verified.
-pub fn count(analysis: &Analysis<'_>, wanted: &[&Arc<Incident>], verified: &Verified, findings: &mut Findings) {
-    let sites_of = |keep: &dyn Fn(Verdict) -> bool| -> FxHashSet<(FuncId, InstId)> {
-        let kept = wanted.iter().zip(&verified.verdicts).filter(|(_, verdict)| keep(**verdict));
-        kept.filter_map(|(incident, _)| match incident.subject {
+/// Fills in what the run looked at. `wanted`: the incidents that were verified. `leaving`: which of them happen on the way
+/// out, and whether these are reported.
+pub fn count(
+    analysis: &Analysis<'_>,
+    wanted: &[&Arc<Incident>],
+    verified: &Verified,
+    (leaving, shown): (&[bool], bool),
+    findings: &mut Findings,
+) {
+    let sites_of = |keep: &dyn Fn(Verdict, bool) -> bool| -> FxHashSet<(FuncId, InstId)> {
+        let all = wanted.iter().zip(&verified.verdicts).zip(leaving);
+        let kept = all.filter(|((_, verdict), leaves)| keep(**verdict, **leaves));
+        kept.filter_map(|((incident, _), _)| match incident.subject {
             Subject::Allocated { site, .. } => Some((incident.function, site)),
             Subject::Input(_) => None,
         })
         .collect()
     };
-    let candidates = sites_of(&|_| true);
-    let reported = sites_of(&|verdict| verdict != Verdict::Infeasible);
+    let candidates = sites_of(&|_, _| true);
+    let reported = sites_of(&|verdict, leaves| verdict != Verdict::Infeasible && (shown || !leaves));
+    let lost = sites_of(&|verdict, leaves| verdict != Verdict::Infeasible && leaves);
     let held: FxHashSet<(FuncId, InstId)> = analysis
         .incidents
         .iter()
@@ -51,13 +60,14 @@ pub fn count(analysis: &Analysis<'_>, wanted: &[&Arc<Incident>], verified: &Veri
         sites.dedup_by_key(|site| site.inst);
         for site in sites {
             let is_reported = reported.contains(&(id, site.inst));
-            let class = match (site.released, is_reported || held.contains(&(id, site.inst))) {
-                (true, true) => AllocClass::SometimesFreed,
-                (true, false) => AllocClass::AlwaysFreed,
-                (false, true) if in_main => AllocClass::NeverFreedLocalInMain,
-                (false, true) => AllocClass::NeverFreedLocal,
-                (false, false) => AllocClass::NeverFreedShared,
-            };
+            let class =
+                match (site.released, is_reported || [&held, &lost].iter().any(|all| all.contains(&(id, site.inst)))) {
+                    (true, true) => AllocClass::SometimesFreed,
+                    (true, false) => AllocClass::AlwaysFreed,
+                    (false, true) if in_main => AllocClass::NeverFreedLocalInMain,
+                    (false, true) => AllocClass::NeverFreedLocal,
+                    (false, false) => AllocClass::NeverFreedShared,
+                };
             findings.summary.alloc_sites += 1;
             findings.summary.stats.decided_in_stage_one += u64::from(!candidates.contains(&(id, site.inst)));
             if let Some(count) = counts.iter_mut().find(|count| count.class == class) {

@@ -7,6 +7,7 @@ mod contrary;
 mod graph;
 mod inside;
 mod latent;
+mod leaving;
 mod members;
 mod memo;
 mod naming;
@@ -34,6 +35,8 @@ use crate::verify::Verified;
 pub struct Options {
     /// Also report what is still allocated when the program ends.
     pub at_exit: bool,
+    /// Leaks on the way out are told as the leaks that they are, and marked: for those who compare programs.
+    pub raw: bool,
     pub limits: Limits,
 }
 
@@ -53,24 +56,24 @@ pub fn findings_with(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo
     let program = analysis.knowledge.program;
     memo.turn();
     let wanted = wanted(analysis, options);
-    let (all, verified) = list(analysis, options, &wanted, memo);
+    let (all, verified, leaving) = list(analysis, options, &wanted, memo, true);
     let mut findings = Findings { findings: all, ..Findings::default() };
     findings.gaps.extend(analysis.gaps.iter().cloned());
     findings.summary.units = program.units.len() as u64;
     findings.summary.functions = program.functions.len() as u64;
-    classes::count(analysis, &wanted, &verified, &mut findings);
+    classes::count(analysis, &wanted, &verified, (&leaving, options.at_exit || options.raw), &mut findings);
     findings
 }
 
 /// Nothing but the list of them.
 pub fn list_with(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo) -> Vec<Finding> {
     memo.turn();
-    list_beside(analysis, options, memo)
+    list(analysis, options, &wanted(analysis, options), memo, true).0
 }
 
 /// Those of an analysis that is not one of a whole program: it does not count among those that are remembered.
 pub fn list_beside(analysis: &Analysis<'_>, options: &Options, memo: &mut Memo) -> Vec<Finding> {
-    list(analysis, options, &wanted(analysis, options), memo).0
+    list(analysis, options, &wanted(analysis, options), memo, false).0
 }
 
 fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Incident>> {
@@ -93,28 +96,52 @@ fn wanted<'a>(analysis: &'a Analysis<'_>, options: &Options) -> Vec<&'a Arc<Inci
     considered.into_iter().filter(reported).collect()
 }
 
+/// `is_whole`: of a whole program, in which it makes sense to ask for callers.
 fn list(
     analysis: &Analysis<'_>,
     options: &Options,
     wanted: &[&Arc<Incident>],
     memo: &mut Memo,
-) -> (Vec<Finding>, Verified) {
+    is_whole: bool,
+) -> (Vec<Finding>, Verified, Vec<bool>) {
     let verified = verify::verify(wanted, memo);
+    let ways_out = match is_whole {
+        true => leaving::ways_out(analysis, wanted, |at| verified.verdicts[at] != Verdict::Infeasible),
+        false => vec![None; wanted.len()],
+    };
     let inside = inside::Inside::new(analysis, options.limits);
     let mut all: Vec<Finding> = Vec::new();
-    for (incident, verdict) in wanted.iter().zip(&verified.verdicts) {
-        let mut tell = || memo.finding(analysis, incident, || finding(analysis, incident, &inside));
+    for ((incident, verdict), way_out) in wanted.iter().zip(&verified.verdicts).zip(&ways_out) {
+        let mut tell = || {
+            let mut told = memo.finding(analysis, incident, || finding(analysis, incident, &inside));
+            told.at_exit.clone_from(way_out);
+            told
+        };
         match verdict {
             Verdict::Infeasible => {}
             Verdict::Feasible => all.push(tell()),
             Verdict::Undecided => all.push(undecided(tell())),
         }
     }
-    // A function of a header is analysed with every unit that includes it.
-    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    // A function of a header is analysed with every unit that includes it. One of its copies behind which the program goes
+    // on speaks for all.
+    all.sort_by(|a, b| (order(a), a.at_exit.is_some()).cmp(&(order(b), b.at_exit.is_some())));
     all.dedup_by(|a, b| order(a) == order(b));
     fingerprint(&mut all);
-    (all, verified)
+    if !options.raw {
+        all.retain(|finding| options.at_exit || finding.at_exit.is_none());
+        all.iter_mut().for_each(tell_of_the_end);
+        all.sort_by(|a, b| order(a).cmp(&order(b)));
+    }
+    (all, verified, ways_out.iter().map(Option::is_some).collect())
+}
+
+/// A leak on the way out becomes a finding of its own rule. It keeps its fingerprint.
+fn tell_of_the_end(finding: &mut Finding) {
+    let Some(steps) = finding.at_exit.take() else { return };
+    finding.rule = Rule::LeakAtExit;
+    finding.message.push_str(", and the process then ends");
+    finding.steps.extend(steps);
 }
 
 /// The solver could not tell whether the path is possible.
@@ -228,6 +255,7 @@ fn finding(analysis: &Analysis<'_>, incident: &Incident, inside: &inside::Inside
         assumptions: assumptions.unwrap_or_default(),
         fingerprint: Fingerprint::default(),
         graph,
+        at_exit: None,
     }
 }
 

@@ -44,6 +44,7 @@ mod tests {
             assumptions: Vec::new(),
             fingerprint: Fingerprint(name.to_owned()),
             graph: None,
+            at_exit: None,
         }
     }
 

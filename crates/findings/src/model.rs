@@ -152,6 +152,10 @@ pub struct Finding {
     /// The use-flow graph of the object; without one, outputs draw the steps.
     #[serde(default)]
     pub graph: Option<Graph>,
+    /// Of a leak: the steps behind it, if all that the program does then is to end. For those who compare programs; in
+    /// reports it is a rule of its own.
+    #[serde(skip)]
+    pub at_exit: Option<Vec<Step>>,
 }
 
 impl Finding {

@@ -23,6 +23,7 @@ fn finding(rule: Rule, source: u32, sink: u32, fingerprint: &str) -> Finding {
         assumptions: vec![],
         fingerprint: Fingerprint(fingerprint.into()),
         graph: None,
+        at_exit: None,
     }
 }
 

@@ -70,6 +70,9 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
     if finding.rule == Rule::LeakAtExit {
         return Some("the process ends here, and the system takes everything back".into());
     }
+    if finding.at_exit.is_some() {
+        return Some("it is lost just before the process ends, and the system takes everything back".into());
+    }
     if says_meant(target) {
         return Some("a comment says that it is meant".into());
     }

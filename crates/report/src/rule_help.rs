@@ -47,8 +47,8 @@ free(buf);
 return 0;",
     how: "Every allocation is followed through copies, stores, calls and returns of the whole program. A loss is \
           reported when a feasible path leads from the allocation to a point where nothing refers to the block any \
-          more. Memory still held by a global or by `main` when the process ends is not a memory leak but \
-          `leak-at-exit`.",
+          more. Memory still held by a global or by `main` when the process ends, and what is lost just before, is not \
+          a memory leak but `leak-at-exit`.",
 };
 
 static RESOURCE_LEAK: RuleHelp = RuleHelp {
@@ -151,8 +151,9 @@ if (p != small)
 
 static LEAK_AT_EXIT: RuleHelp = RuleHelp {
     short: "Memory is still held when the process ends",
-    what: "Memory that lives until the process ends: held by a global, a static cache or `main`. The system takes it \
-           back, so most projects do not want it freed; it is off unless asked for with `--at-exit`.",
+    what: "Memory that lives until the process ends: held by a global, a static cache or `main`, or lost by a function \
+           behind which all that the program does is to end. The system takes it back, and closes what is open, so \
+           most projects do not want it freed; it is off unless asked for with `--at-exit`.",
     bad: "\
 int main(void) {
     config = load_config();
@@ -166,5 +167,8 @@ int main(void) {
     return status;
 }",
     how: "Reported only with `--at-exit`: allocations that are reachable when the process ends and that no path \
-          releases.",
+          releases, and leaks on the way out. For those, every caller in the program is asked what it does with the \
+          result that the function returns behind the loss: it must clean up, say something, and end the process or \
+          return to callers that do the same. And the result must be the reason, because on another one the program \
+          goes on, or be what the process ends with, as that of a command is.",
 };

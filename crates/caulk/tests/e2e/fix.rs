@@ -305,6 +305,44 @@ fn alarms_of_other_tools_are_answered() {
     }
 }
 
+/// `load` returns -1, and `main` only leaves.
+const ON_THE_WAY_OUT: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int load(const char *path) {
+    char *copy = strdup(path);
+    if (copy && *copy == '-')
+        return -1;
+    free(copy);
+    return 0;
+}
+int main(int argc, char **argv) {
+    char line[80];
+    if (argc > 1 && load(argv[1]) < 0)
+        return 1;
+    while (fgets(line, 80, stdin))
+        puts(line);
+    return 0;
+}
+";
+
+#[test]
+fn what_is_lost_on_the_way_out_is_left_alone() {
+    let folder = project(ON_THE_WAY_OUT);
+    let ran = run(folder.path(), &["fix", "--no-cache", "a.c"]).expect_code(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.contains("not fixed")), ("", false), "{}", ran.stderr);
+    let log = "==1==ERROR: LeakSanitizer: detected memory leaks\n\n\
+        Direct leak of 3 byte(s) in 1 object(s) allocated from:\n    \
+        #0 0x55d0 in strdup (a+0x1)\n    #1 0x55d1 in load a.c:5:18\n    #2 0x55d2 in main a.c:13:21\n\n\
+        SUMMARY: LeakSanitizer: 3 byte(s) leaked in 1 allocation(s).\n";
+    std::fs::write(folder.path().join("lsan.txt"), log).expect("a file");
+    let ran = run(folder.path(), &["fix", "--no-cache", "--from", "lsan.txt", "a.c"]).expect_code(1);
+    assert_eq!(ran.stdout, "");
+    let answer = "confirmed, no safe patch, because it is lost just before the process ends";
+    assert!(ran.stderr.contains(answer), "{}", ran.stderr);
+}
+
 #[test]
 fn false_and_foreign_alarms_are_told() {
     let folder = logs();

@@ -92,3 +92,31 @@ fn damaged_results_are_made_again_with_a_word_about_it() {
     assert!(again.stdout.contains("was damaged, and is made anew"), "{}", again.stdout);
     assert_eq!(check(folder.path(), &[]).stdout, cold.stdout);
 }
+
+/// What the callers do with a result is asked anew in every run, though nothing of the function itself has changed.
+#[test]
+fn a_leak_is_on_the_way_out_as_long_as_its_callers_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = "#include <stdlib.h>\n#include <string.h>\n\
+        int load(const char *path) {\n    char *copy = strdup(path);\n    if (copy && *copy == '-')\n        \
+        return -1;\n    free(copy);\n    return 0;\n}\n";
+    let main = |behind: &str| {
+        format!(
+            "#include <stdio.h>\nint load(const char *path);\nint main(int argc, char **argv) {{\n    char line[80];\n    \
+             if (argc > 1 && load(argv[1]) < 0)\n        {behind}\n    while (fgets(line, 80, stdin))\n        \
+             puts(line);\n    return 0;\n}}\n"
+        )
+    };
+    std::fs::write(folder.path().join("load.c"), load).unwrap();
+    for (behind, code) in [("return 1;", 0), ("puts(\"no\");", 1), ("return 1;", 0)] {
+        std::fs::write(folder.path().join("main.c"), main(behind)).unwrap();
+        let warm = run(folder.path(), &["check", "--stats", "load.c", "main.c"]).expect_code(code);
+        assert_eq!(warm.stdout.contains("load.c:4:"), code == 1, "{behind}: {}", warm.stdout);
+        let shown = run(folder.path(), &["check", "--at-exit", "load.c", "main.c"]).expect_code(1);
+        assert_eq!(shown.stdout.contains("note[leak-at-exit]"), code == 0, "{behind}: {}", shown.stdout);
+    }
+    // Two programs that leave: what they share may be a library's, and a third may go on.
+    std::fs::write(folder.path().join("again.c"), main("return 2;")).unwrap();
+    let shared = run(folder.path(), &["check", "load.c", "main.c", "again.c"]).expect_code(1);
+    assert!(shared.stdout.contains("load.c:4:"), "{}", shared.stdout);
+}

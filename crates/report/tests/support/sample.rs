@@ -120,6 +120,7 @@ pub fn leak() -> Finding {
         assumptions: vec!["`log_error` keeps none of its arguments".into()],
         fingerprint: Fingerprint("00c0ffee00c0ffee".into()),
         graph: Some(graph),
+        at_exit: None,
     }
 }
 
@@ -143,6 +144,7 @@ pub fn double_free() -> Finding {
         assumptions: vec![],
         fingerprint: Fingerprint("0d0ub1ef4ee00001".into()),
         graph: None,
+        at_exit: None,
     }
 }
 
@@ -167,6 +169,7 @@ pub fn hostile() -> Finding {
         assumptions: vec!["</script>".into()],
         fingerprint: Fingerprint("0bad0bad0bad0bad".into()),
         graph: None,
+        at_exit: None,
     }
 }
 

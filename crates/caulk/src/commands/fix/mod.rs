@@ -41,7 +41,8 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let project = driver::load(&args.paths, &args.load, &bar)?;
     bar.phase("following allocations");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.load.jobs).build().context("cannot start threads")?;
-    let options = Options::default();
+    // Leaks on the way out stay among the rest: proofs compare all, and none is repaired.
+    let options = Options { raw: true, ..Options::default() };
     let models = &project.config.models;
     let (store, _folder) = kept(&project)?;
     let program = workshop::base_program(&project.loaded.program);
@@ -55,7 +56,7 @@ pub(super) fn run(args: &FixArgs) -> Result<Outcome> {
     let repeated = caulk_checkers::repeated(&findings.findings);
     let asked_for = |finding: &Finding| match &imported {
         Some(imported) => imported.is_about(finding),
-        None if args.findings.is_empty() => !repeated.contains(&finding.fingerprint),
+        None if args.findings.is_empty() => !repeated.contains(&finding.fingerprint) && finding.at_exit.is_none(),
         None => true,
     };
     let wanted = |finding: &Finding| {
@@ -117,7 +118,7 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
     let project = driver::load(&[database.to_owned()], &load, &bar)?;
     bar.phase("following allocations");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(load.jobs).build().context("cannot start threads")?;
-    let options = Options::default();
+    let options = Options { raw: true, ..Options::default() };
     let (store, _folder) = kept(&project)?;
     let (program, mut known) = (workshop::base_program(&project.loaded.program), Known::default());
     let models = &project.config.models;
@@ -125,7 +126,9 @@ pub(super) fn unrepaired(database: &Path, all: bool) -> Result<Vec<Finding>> {
         pool.install(|| caulk_analysis::analyse_again(&program, models, options.limits, &store, &known.shelf));
     let findings = pool.install(|| caulk_checkers::findings_with(&analysis, &options, &mut known.memo));
     let suppressed = suppressed(&findings, &project);
-    let wanted = |finding: &Finding| wanted(finding, &project.config) && !suppressed.contains(&finding.fingerprint.0);
+    let wanted = |finding: &Finding| {
+        wanted(finding, &project.config) && !suppressed.contains(&finding.fingerprint.0) && finding.at_exit.is_none()
+    };
     let mut left: Vec<Finding> = findings.findings.iter().filter(|finding| wanted(finding)).cloned().collect();
     if !all && !left.is_empty() {
         known.remember(&analysis, &[]);
