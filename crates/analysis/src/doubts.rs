@@ -72,6 +72,7 @@ impl Engine<'_> {
                             if known.retained > 0
                                 || self.is_held_outside(state, obj, &|place| !places.contains(&place))
                                 || self.is_looked_into(state, obj, family, at)
+                                || self.is_number_handed_on(state, obj, family, at)
                                 || self.is_kept_beside(state, obj, at)
                                 || self.is_somewhere_beside(state, obj, at)
                                 || self.is_compared_later(state, obj, at)
@@ -288,6 +289,27 @@ impl Engine<'_> {
         let goes_on = |value: ValueId, term: TermId| number(term) && self.cfg.is_live_after(self.block, value, at);
         state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term) || goes_on(*value, *term))
             || state.cells.iter().any(|((holder, _), cell)| held(*holder, cell))
+    }
+
+    /// Is a descriptor returned or stored later? That is no use of it, so no path tells that it comes too late.
+    fn is_number_handed_on(&self, state: &State, obj: ObjId, family: FamilyId, at: InstId) -> bool {
+        if !self.models.families[family].is_integer {
+            return false;
+        }
+        let is_it = |term: TermId| self.terms.mentions(term).contains(&obj);
+        let hands_on = |value: ValueId| later::is_handed_on(self.function, &self.cfg, value, at);
+        let is_live = |value: ValueId| {
+            self.function.values.get(value).is_some() && self.cfg.is_live_after(self.block, value, at)
+        };
+        let in_variable = |((holder, off), cell): &((ObjId, Off), Cell)| {
+            let (Object::Stack(variable), Off::At(offset)) = (self.terms.object(*holder), off) else { return false };
+            let word = Word { variable: *variable, offset: *offset };
+            is_it(cell.term)
+                && later::is_read(self.function, &self.cfg, word, at)
+                && later::read_from(self.function, &self.cfg, word, at).any(hands_on)
+        };
+        state.env.iter().any(|(value, term)| is_it(*term) && is_live(*value) && hands_on(*value))
+            || state.cells.iter().any(in_variable)
     }
 
     /// Does a variable of this function lead to the object that is looked at later, beside the one whose content
