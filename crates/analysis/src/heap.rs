@@ -209,7 +209,13 @@ impl Engine<'_> {
 
     /// `realloc` is given what is released already. Asked before room is made: in a loop the block of the round before is
     /// one of many afterwards (`free(old); p = realloc(p, n); old = p;`).
-    pub(crate) fn grows_released(&mut self, state: &mut State, id: InstId, args: &[TermId], model: &FunctionModel) -> bool {
+    pub(crate) fn grows_released(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        args: &[TermId],
+        model: &FunctionModel,
+    ) -> bool {
         for effect in &model.effects {
             let Effect::Reallocates { arg, .. } = effect else { continue };
             let Some((obj, _)) = args.get(*arg as usize).and_then(|&old| self.terms.pointee(old)) else { continue };
@@ -387,6 +393,14 @@ impl Engine<'_> {
             Object::Heap { .. } => {
                 let pair = (self.recent(from), self.recent(new));
                 self.grown.insert(pair);
+                // What was grown before is grown still.
+                let before: Vec<(ObjId, ObjId)> = state.moved.iter().filter(|entry| entry.1 == from).copied().collect();
+                for (first, _) in before {
+                    if !state.moved.contains(&(first, new)) {
+                        state.moved.push((first, new));
+                        state.moved.sort_unstable();
+                    }
+                }
             }
             _ => {}
         }
