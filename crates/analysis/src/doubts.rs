@@ -316,7 +316,9 @@ impl Engine<'_> {
             Object::Deref(base) => matches!(self.terms.get(base), Term::Param(_)),
             _ => false,
         };
-        state.moved.iter().any(|(from, to)| *to == obj && is_given(*from))
+        // What was only copied is there still.
+        let is_gone = |from: ObjId| state.obj(from).is_some_and(|known| known.status.may(Status::FREED));
+        state.moved.iter().any(|(from, to)| *to == obj && is_given(*from) && is_gone(*from))
     }
 
     /// Is a descriptor returned or stored later? That is no use of it, so no path tells that it comes too late.
