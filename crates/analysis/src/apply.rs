@@ -67,7 +67,7 @@ impl Engine<'_> {
             self.blur(&mut state, &args, summary.cut);
         }
         let ignored = self.ignores_result(inst);
-        let steady = !summary.draws && !(self.limits.wary && summary.asks);
+        let steady = !(summary.draws || self.limits.wary && summary.asks);
         let pure = steady && summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;

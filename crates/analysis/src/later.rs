@@ -119,11 +119,10 @@ pub(crate) fn read_from<'a>(
     after: InstId,
 ) -> impl Iterator<Item = ValueId> + 'a {
     let reads = move |ptr: ValueId| address(function, ptr) == Some((word.variable, Some(word.offset)));
-    let loads = function.insts.iter_ids().filter_map(move |(id, inst)| match inst.op {
+    function.insts.iter_ids().filter_map(move |(id, inst)| match inst.op {
         Op::Load { ptr } if reads(ptr) && is_behind(function, cfg, id, after) => inst.result,
         _ => None,
-    });
-    loads
+    })
 }
 
 /// The call that a pointer comes from, also as a number.
