@@ -32,14 +32,12 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 continue;
             }
             let title = format!("release `{holder}` where it is not taken");
-            let made = if leaves(bench, then) {
-                function.insert_after(id, &code_of(&call))
-            } else {
-                function.insert_else(id, &call)
-            };
+            let left = leaves(bench, then);
+            let made = if left { function.insert_after(id, &code_of(&call)) } else { function.insert_else(id, &call) };
             // `if (n != 0 && (p = malloc(n)) && fill(p))`: where `n` is 0, the variable has no value yet.
             let decl = function.variable_at(root(&holder), stmt.span.start).map(|decl| &function.decls[decl]);
-            let without_value = decl.filter(|decl| holder == decl.name && initialise::unset(decl) == Some("NULL"));
+            let without_value =
+                decl.filter(|decl| !left && holder == decl.name && initialise::unset(decl) == Some("NULL"));
             let set = without_value.zip(made.clone().ok()).map(|(decl, edits)| with_value(edits, decl, "NULL"));
             all.add(made, |edits| Candidate::new(function, "release-otherwise", title, edits).calling(&call));
             if let Some(edits) = set {
