@@ -50,6 +50,8 @@ impl Engine<'_> {
             }
         }
         self.calls_unknown |= summary.calls_unknown;
+        self.draws |= summary.draws;
+        self.asks |= summary.asks;
         let extra = self.program.function(callee).param_count as usize;
         if args.len() > extra && self.knowledge.keeps_variadic(callee) {
             for &arg in &args[extra..] {
@@ -65,7 +67,8 @@ impl Engine<'_> {
             self.blur(&mut state, &args, summary.cut);
         }
         let ignored = self.ignores_result(inst);
-        let pure = summary.is_effect_free();
+        let steady = !(summary.draws || self.limits.wary && summary.asks);
+        let pure = steady && summary.is_effect_free();
         let mut states = Vec::new();
         let many = summary.outcomes.len() > 1;
         let mut absurd: Vec<usize> = Vec::new();

@@ -67,11 +67,18 @@ impl Engine<'_> {
                             if known.unsettled {
                                 doubts.push(Doubt::Unsettled);
                             }
+                            if self.is_raw_behind_address(state, obj, ptr, at) {
+                                doubts.push(Doubt::Unset);
+                            }
+                            if self.is_grown_for_callers(state, obj) {
+                                doubts.push(Doubt::NotOurs);
+                            }
                             let family = known.family;
                             let places = self.read_from(state, at);
                             if known.retained > 0
                                 || self.is_held_outside(state, obj, &|place| !places.contains(&place))
                                 || self.is_looked_into(state, obj, family, at)
+                                || self.is_number_handed_on(state, obj, family, at)
                                 || self.is_kept_beside(state, obj, at)
                                 || self.is_somewhere_beside(state, obj, at)
                                 || self.is_compared_later(state, obj, at)
@@ -288,6 +295,50 @@ impl Engine<'_> {
         let goes_on = |value: ValueId, term: TermId| number(term) && self.cfg.is_live_after(self.block, value, at);
         state.env.iter().any(|(value, term)| needed(*value) && may_lead(*term) || goes_on(*value, *term))
             || state.cells.iter().any(|((holder, _), cell)| held(*holder, cell))
+    }
+
+    /// Is a function given the address of the variable (`list_free(&list)`), and parts of the block may never have been
+    /// written? Which of them it looks at is not known then.
+    fn is_raw_behind_address(&self, state: &State, obj: ObjId, ptr: TermId, at: InstId) -> bool {
+        let Op::Call(call) = &self.function.insts[at].op else { return false };
+        let given = call.args.iter().any(|arg| state.value(*arg) == Some(ptr));
+        let is_address = |arg: &ValueId| {
+            let addressed = state.value(*arg).map(|term| self.terms.get(term));
+            matches!(addressed, Some(Term::Addr { obj, .. }) if matches!(self.terms.object(*obj), Object::Stack(_)))
+        };
+        !given && call.args.iter().any(is_address) && state.obj(obj).is_some_and(|known| known.raw && !known.zeroed)
+    }
+
+    /// Is it a caller's block that was made larger? He has his own pointer to it still, which is as good as before where
+    /// the block has not moved: `if (!(grown = add(list, s))) free_list(list);`.
+    fn is_grown_for_callers(&self, state: &State, obj: ObjId) -> bool {
+        let is_given = |from: ObjId| match *self.terms.object(from) {
+            Object::Deref(base) => matches!(self.terms.get(base), Term::Param(_)),
+            _ => false,
+        };
+        // What was only copied is there still.
+        let is_gone = |from: ObjId| state.obj(from).is_some_and(|known| known.status.may(Status::FREED));
+        state.moved.iter().any(|(from, to)| *to == obj && is_given(*from) && is_gone(*from))
+    }
+
+    /// Is a descriptor returned or stored later? That is no use of it, so no path tells that it comes too late.
+    fn is_number_handed_on(&self, state: &State, obj: ObjId, family: FamilyId, at: InstId) -> bool {
+        if !self.models.families[family].is_integer {
+            return false;
+        }
+        let is_it = |term: TermId| self.terms.mentions(term).contains(&obj);
+        let hands_on = |value: ValueId| later::is_handed_on(self.function, &self.cfg, value, at);
+        let is_live =
+            |value: ValueId| self.function.values.get(value).is_some() && self.cfg.is_live_after(self.block, value, at);
+        let in_variable = |((holder, off), cell): &((ObjId, Off), Cell)| {
+            let (Object::Stack(variable), Off::At(offset)) = (self.terms.object(*holder), off) else { return false };
+            let word = Word { variable: *variable, offset: *offset };
+            is_it(cell.term)
+                && later::is_read(self.function, &self.cfg, word, at)
+                && later::read_from(self.function, &self.cfg, word, at).any(hands_on)
+        };
+        state.env.iter().any(|(value, term)| is_it(*term) && is_live(*value) && hands_on(*value))
+            || state.cells.iter().any(in_variable)
     }
 
     /// Does a variable of this function lead to the object that is looked at later, beside the one whose content

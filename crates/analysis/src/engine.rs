@@ -161,6 +161,9 @@ pub(crate) struct Engine<'a> {
     pub assumed: FxHashSet<String>,
     /// Something unknown may have been called: globals may have changed.
     pub calls_unknown: bool,
+    /// As in `Summary`.
+    pub draws: bool,
+    pub asks: bool,
     pub degraded: bool,
     pub work: usize,
     /// Objects that some variable held at some time.
@@ -278,6 +281,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         drained: false,
         assumed: FxHashSet::default(),
         calls_unknown: false,
+        draws: false,
+        asks: false,
         degraded: false,
         work: 0,
         ever_bound: FxHashSet::default(),

@@ -1,7 +1,7 @@
 //! What happens to objects: uses, releases, and what is put into them.
 
 use caulk_ir::{Callee, InstId, Op, Target};
-use caulk_models::FamilyId;
+use caulk_models::{Effect, FamilyId, FunctionModel};
 
 use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, NotHeap, Use};
@@ -207,6 +207,34 @@ impl Engine<'_> {
         }
     }
 
+    /// `realloc` is given what is released already. Asked before room is made: in a loop the block of the round before is
+    /// one of many afterwards (`free(old); p = realloc(p, n); old = p;`).
+    pub(crate) fn grows_released(
+        &mut self,
+        state: &mut State,
+        id: InstId,
+        args: &[TermId],
+        model: &FunctionModel,
+    ) -> bool {
+        for effect in &model.effects {
+            let Effect::Reallocates { arg, .. } = effect else { continue };
+            let Some((obj, _)) = args.get(*arg as usize).and_then(|&old| self.terms.pointee(old)) else { continue };
+            let Some(known) = state.obj(obj).copied() else { continue };
+            let bare = known.status.without(Status::FAILED);
+            match *self.terms.object(obj) {
+                Object::Heap { older: false, .. } if bare == Status::FREED && known.retained == 0 => {
+                    self.report(IncidentKind::DoubleFree, state, obj, known.family, id, None);
+                    return true;
+                }
+                Object::Heap { .. } if bare.may(Status::FREED) => {
+                    self.suspicions.insert((id, IncidentKind::DoubleFree));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// A merged value may be one of the caller's blocks.
     fn may_release_inputs(&mut self, state: &mut State, ptr: TermId, at: InstId) {
         if !matches!(self.terms.get(ptr), Term::Ite(..)) {
@@ -365,6 +393,14 @@ impl Engine<'_> {
             Object::Heap { .. } => {
                 let pair = (self.recent(from), self.recent(new));
                 self.grown.insert(pair);
+                // What was grown before is grown still.
+                let before: Vec<(ObjId, ObjId)> = state.moved.iter().filter(|entry| entry.1 == from).copied().collect();
+                for (first, _) in before {
+                    if !state.moved.contains(&(first, new)) {
+                        state.moved.push((first, new));
+                        state.moved.sort_unstable();
+                    }
+                }
             }
             _ => {}
         }

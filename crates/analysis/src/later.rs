@@ -59,6 +59,72 @@ pub(crate) fn is_behind(function: &Function, cfg: &Cfg, inst: InstId, after: Ins
     seen.contains(&end)
 }
 
+/// Is a number returned, or put into memory that others see, on some way from `after`? By `close(fd)` it stands for nothing
+/// any more, or for another file.
+pub(crate) fn is_handed_on(function: &Function, cfg: &Cfg, value: ValueId, after: InstId) -> bool {
+    // Each with where it is known from: the number itself behind `after`, what is made of it where it is made.
+    let mut known = vec![(value, after)];
+    let mut next = 0;
+    while let Some(&(value, from)) = known.get(next) {
+        next += 1;
+        let comes_by = |inst: InstId| reaches(function, cfg, value, from, inst);
+        for (id, inst) in function.insts.iter_ids() {
+            let goes_on = match &inst.op {
+                Op::Return { value: Some(result) } if *result == value && comes_by(id) => return true,
+                Op::Store { ptr, value: stored } if *stored == value && address(function, *ptr).is_none() => {
+                    if comes_by(id) {
+                        return true;
+                    }
+                    false
+                }
+                Op::Cast { a, .. } => *a == value && comes_by(id),
+                Op::Select { a, b, .. } => (*a == value || *b == value) && comes_by(id),
+                Op::Phi { incoming } => {
+                    let mut sources = incoming.iter().filter(|(_, one)| *one == value);
+                    sources.any(|(block, _)| comes_by(function.terminator(*block).0))
+                }
+                _ => false,
+            };
+            let made = inst.result.filter(|result| goes_on && !known.iter().any(|(one, _)| one == result));
+            known.extend(made.map(|result| (result, id)));
+        }
+    }
+    false
+}
+
+/// Is there a way from one instruction to another on which the value is not made anew?
+fn reaches(function: &Function, cfg: &Cfg, value: ValueId, from: InstId, to: InstId) -> bool {
+    let (start, end) = (cfg.block_of[from.index()], cfg.block_of[to.index()]);
+    if start == end && to > from {
+        return true;
+    }
+    let made_in = match function.values[value].kind {
+        ValueKind::Inst(inst) => Some(cfg.block_of[inst.index()]),
+        _ => None,
+    };
+    let mut seen: FxHashSet<BlockId> = FxHashSet::default();
+    let mut open = vec![start];
+    while let Some(block) = open.pop() {
+        let next = successors(&function.terminator(block).1.op);
+        open.extend(next.into_iter().filter(|to| Some(*to) != made_in && seen.insert(*to)));
+    }
+    seen.contains(&end)
+}
+
+/// What is read from a word of a variable on some way from `after`.
+pub(crate) fn read_from<'a>(
+    function: &'a Function,
+    cfg: &'a Cfg,
+    word: Word,
+    after: InstId,
+) -> impl Iterator<Item = ValueId> + 'a {
+    let reads = move |ptr: ValueId| address(function, ptr) == Some((word.variable, Some(word.offset)));
+    function.insts.iter_ids().filter_map(move |(id, inst)| match inst.op {
+        Op::Load { ptr } if reads(ptr) && is_behind(function, cfg, id, after) => inst.result,
+        _ => None,
+    })
+}
+
 /// The call that a pointer comes from, also as a number.
 pub(crate) fn made_by(function: &Function, value: ValueId) -> Option<InstId> {
     let mut value = value;

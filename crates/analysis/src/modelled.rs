@@ -35,6 +35,8 @@ impl Engine<'_> {
         model: &FunctionModel,
     ) -> Vec<State> {
         let returns = &model.returns;
+        self.draws |= returns.draws;
+        self.asks |= !returns.pure;
         if returns.never || call.noreturn {
             return Vec::new();
         }
@@ -86,6 +88,9 @@ impl Engine<'_> {
                     }
                 }
             }
+        }
+        if self.grows_released(&mut state, id, args, model) {
+            return Vec::new();
         }
         let can_fail =
             returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative || returns.fails_nonpositive;

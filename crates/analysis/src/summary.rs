@@ -53,6 +53,10 @@ pub struct Summary {
     pub written: Vec<u32>,
     /// Something unknown may be called.
     pub calls_unknown: bool,
+    /// Something is read that goes on by itself (`read`, `getc`): the next call has another answer.
+    pub draws: bool,
+    /// Something is asked that is not in memory (`stat`, `isatty`): the next call may have another answer.
+    pub asks: bool,
     /// It is part of a recursion that was not followed until nothing changed any more: it may do more with its
     /// arguments than this tells.
     pub incomplete: bool,
@@ -233,6 +237,8 @@ impl Engine<'_> {
             written: self.written_parameters(),
             cut: self.cut,
             calls_unknown: self.calls_unknown,
+            draws: self.draws,
+            asks: self.asks,
             incomplete: false,
             degraded: self.degraded,
             assumed,

@@ -56,6 +56,9 @@ impl Models {
         if returns.pure {
             parts.push("same result for the same arguments".to_owned());
         }
+        if returns.draws {
+            parts.push("takes the next each time".to_owned());
+        }
         match returns.fails {
             Some(0) => parts.push("0 or null on failure".to_owned()),
             Some(value) => parts.push(format!("{value} on failure")),

@@ -41,6 +41,7 @@
 //! | `returns` | `N`, `into N`, `into *N`, `borrowed`, `nonnull`, `nonnegative`, `errno` (the last error's number lies there), `zero` (on success), `never`, `never if N` (is not 0), `twice`, `number N` (of a stream); several are alternatives |
 //! | `fails` | `null`, `negative`, `nonpositive`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
+//! | `draws` | true: each call takes the next of what there is (`read`, `getc`, `rand`), so that no two are the same |
 //! | `like` | the name of another function; stands alone |
 //!
 //! # Invariants
@@ -81,6 +82,7 @@ const FUNCTION_KEYS: &[&str] = &[
     "returns",
     "fails",
     "pure",
+    "draws",
     "like",
 ];
 const FAILS: &[&str] = &["null", "negative", "nonpositive", "nonzero"];
@@ -265,6 +267,7 @@ impl Reader<'_> {
         match at.key.get_ref().as_ref() {
             "zeroed" => *zeroed = self.flag(at, value)?,
             "pure" => model.returns.pure = self.flag(at, value)?,
+            "draws" => model.returns.draws = self.flag(at, value)?,
             "fails" => self.fails(&mut model.returns, at, value)?,
             "like" if keys > 1 => return Err(self.error(at, value, "`like` must be the only key")),
             "like" => {

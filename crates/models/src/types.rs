@@ -137,6 +137,8 @@ pub struct ReturnModel {
     pub error_number: bool,
     /// The result depends on the arguments and the memory they reach alone, and is the same each time.
     pub pure: bool,
+    /// Each call takes the next of what there is (`read`, `getc`, `rand`): no two calls tell the same.
+    pub draws: bool,
     /// Does not come back (`exit`, `abort`, `longjmp`).
     pub never: bool,
     /// Does not come back if this argument is not zero (`error(1, …)`).

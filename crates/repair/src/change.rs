@@ -8,6 +8,8 @@ use caulk_source::{EditSet, FileText, FunctionSource};
 /// Two strategies that do the same thing at different places.
 pub const BEFORE_EXIT: &str = "release-before-exit";
 pub const LAST_KNOWN: &str = "release-where-last-known";
+/// A release under a test of what a callee has returned.
+pub const CONDITIONAL: &str = "conditional-release";
 
 /// What a candidate expects of the proof beyond what all must show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +48,8 @@ pub struct Candidate {
     pub probe: Option<(String, EditSet)>,
     /// The release that it adds, or the pointer that it sets.
     pub call: Option<String>,
+    /// Releases of the author's, by line and column, that are come to by one more way.
+    pub reached: Vec<(u32, u32)>,
     /// Releases of the program that do nothing else only where these members of what they are given are null.
     pub quiet_if_null: Vec<(String, Vec<String>)>,
 }
@@ -61,6 +65,7 @@ impl Candidate {
             expect: Expect { releases: true, ..Expect::default() },
             probe: None,
             call: None,
+            reached: Vec::new(),
             quiet_if_null: Vec::new(),
         }
     }
@@ -97,6 +102,11 @@ impl Candidate {
 
     pub fn without_release(mut self) -> Self {
         self.expect.releases = false;
+        self
+    }
+
+    pub fn reaching(mut self, releases: Vec<(u32, u32)>) -> Self {
+        self.reached = releases;
         self
     }
 }

@@ -47,6 +47,20 @@ pub fn calls(bench: &Bench<'_>, expression: &str, offset: usize) -> Vec<String> 
             push(format!("{callee}({address});"));
         }
     }
+    // `list_free(&list)`, as the author writes it elsewhere: the variable is null afterwards, so only where it is not
+    // looked at again.
+    let pointer = |decl: caulk_source::DeclId| {
+        let known = &function.decls[decl];
+        matches!(known.kind, DeclKind::Local | DeclKind::Parameter) && known.canonical_type.ends_with('*')
+    };
+    let local = expression == root(expression) && function.variable_at(expression, offset).is_some_and(pointer);
+    for (callee, id) in function.releases_of(&address).into_iter().filter(|_| leaves && local) {
+        let call = &function.calls[id];
+        let alone = call.args.len() == 1 && is_release(function, survey, call.span.start);
+        if alone && function.callable_at(&callee, offset) && is_deallocator(bench, &callee) {
+            push(format!("{callee}({address});"));
+        }
+    }
     for callee in destructors(function, survey, expression, offset) {
         if may_be_called(bench, &callee) {
             push(format!("{callee}({expression});"));

@@ -262,16 +262,22 @@ impl Session<'_> {
     /// Candidates that cannot be proved, and why, as far as one program for all of them tells.
     fn weigh(&self, finding: &Finding, candidates: &[Candidate]) -> BTreeMap<usize, String> {
         let mut refused = BTreeMap::new();
-        let Some(first) = candidates.first() else { return refused };
         for scales in Scales::of(candidates) {
-            let weighed = self.text_of(&first.file).and_then(|before| {
-                let change = Change::new(first.file.clone(), before, &scales.edits)?;
-                let patched = self.with(&change);
-                let seen = self.workshop.look(&self.patched, &patched)?;
-                Ok((seen.map_or_else(|| self.workshop.rebuild(&patched), Ok)?, change))
-            });
-            let Ok((rebuilt, change)) = weighed else { continue };
-            for (at, doubt) in scales.read(&rebuilt.survey, &change.after) {
+            let doubts = self.read(&scales, candidates);
+            let is_needed = |at: usize| doubts.contains(&(at, Doubt::StillReferenced));
+            let mut again: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+            for (at, name) in scales.mixed(candidates).into_iter().filter(|(at, _)| is_needed(*at)) {
+                again.entry(name).or_default().push(at);
+            }
+            let apart: Vec<usize> = again.values().flatten().copied().collect();
+            let mut all: Vec<(usize, Doubt)> = doubts.iter().filter(|(at, _)| !apart.contains(at)).copied().collect();
+            for same in again.values() {
+                let alone: Vec<Candidate> = same.iter().map(|at| candidates[*at].clone()).collect();
+                for scales in Scales::of(&alone) {
+                    all.extend(self.read(&scales, &alone).into_iter().map(|(at, doubt)| (same[at], doubt)));
+                }
+            }
+            for (at, doubt) in all {
                 // The release itself may go the allocator's way, as a macro that the weighing does not call.
                 if doubt == Doubt::Chosen {
                     continue;
@@ -282,6 +288,18 @@ impl Session<'_> {
             }
         }
         refused
+    }
+
+    /// What a program in which candidates are weighed says of them.
+    fn read(&self, scales: &Scales, candidates: &[Candidate]) -> Vec<(usize, Doubt)> {
+        let Some(first) = candidates.first() else { return Vec::new() };
+        let weighed = self.text_of(&first.file).and_then(|before| {
+            let change = Change::new(first.file.clone(), before, &scales.edits)?;
+            let patched = self.with(&change);
+            let seen = self.workshop.look(&self.patched, &patched)?;
+            Ok((seen.map_or_else(|| self.workshop.rebuild(&patched), Ok)?, change))
+        });
+        weighed.map_or_else(|_: String| Vec::new(), |(rebuilt, change)| scales.read(&rebuilt.survey, &change.after))
     }
 
     /// A file as it is now.
@@ -328,6 +346,7 @@ impl Session<'_> {
         {
             proof::certain((&self.survey, &rebuilt.survey), &seen, finding, &change, candidate.expect)?;
         }
+        proof::reached(&rebuilt.survey, &candidate.reached, finding, &change, candidate.expect)?;
         if let Some((name, edits)) = &candidate.probe {
             let probe = Change::new(candidate.file.clone(), before.clone(), edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;

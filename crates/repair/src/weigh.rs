@@ -61,6 +61,21 @@ impl Scales {
         all.into_iter().filter(several).collect()
     }
 
+    /// Candidates and the pointer that each would release, where they are not all the same: of such a program it is not
+    /// certain that a pointer is needed later because of the candidate itself, and not of another one's call.
+    ///
+    /// ```c
+    /// __caulk_weigh(1, list);
+    /// __caulk_weigh(2, node);         // `node` leads into the list: needed behind the first call
+    /// ```
+    pub fn mixed(&self, candidates: &[Candidate]) -> Vec<(usize, String)> {
+        let of = |at: usize| candidates[at].edits.edits().iter().find_map(|edit| argument(&edit.text));
+        let mut named: Vec<(usize, String)> = self.asked.iter().filter_map(|at| Some((*at, of(*at)?))).collect();
+        named.dedup();
+        let several = named.iter().any(|(_, name)| *name != named[0].1);
+        if several { named } else { Vec::new() }
+    }
+
     /// Candidates and what speaks against them.
     pub fn read(&self, survey: &Survey, text: &FileText) -> Vec<(usize, Doubt)> {
         let written = String::from_utf8_lossy(&text.bytes);
@@ -114,6 +129,12 @@ fn weighed(edits: &EditSet, first: usize) -> Option<(EditSet, usize)> {
         made.put(Edit { text: lines.into_bytes(), ..edit.clone() });
     }
     (calls > 0).then_some((made, calls))
+}
+
+/// The first pointer that new code releases.
+fn argument(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.lines().find_map(|line| released(line.trim())).map(str::to_owned)
 }
 
 /// `p` of `free(p);`

@@ -64,8 +64,16 @@ impl<'a> Rules<'a> {
             || self.after.library.contains(callee)
             || self.after.destructors.contains(callee)
             || callee == self.release
+            // What a variable of the caller's points to: `list_free(&list)`.
+            || self.empties_first(callee)
             // What lies in the argument, not what it points to: `globfree(&list->found)`.
             || self.before.sides.only_calls(callee, &self.before.library)
+    }
+
+    /// Some way through releases what lies where the first argument points to.
+    fn empties_first(&self, callee: &str) -> bool {
+        let mut all = self.before.effects.iter().filter(|((_, name), _)| name == callee);
+        all.any(|(_, effects)| effects.contains("releases **arg0[0]"))
     }
 
     /// The function of a library, as far as the program goes.

@@ -3,7 +3,7 @@
 use caulk_source::{Call, CallId, Placement, Snippet, StmtKind};
 
 use super::{Bench, Proposals};
-use crate::change::Candidate;
+use crate::change::{CONDITIONAL, Candidate};
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &bench.target.function;
@@ -36,12 +36,12 @@ fn tested(bench: &Bench<'_>, all: &mut Proposals, id: CallId, call: &Call, holde
             let body = Snippet::line(release.clone());
             if call.result_ignored {
                 let made = function.test_ignored_result(id, prefix, suffix, &body);
-                all.add(made, |edits| Candidate::new(function, "conditional-release", title(), edits));
+                all.add(made, |edits| Candidate::new(function, CONDITIONAL, title(), edits));
             } else if matches!(function.stmt(stmt).kind, StmtKind::Return { .. }) {
                 let name = function.fresh_name("result");
                 let code = Snippet::lines([format!("if ({prefix}{name}{suffix})"), format!("\t{release}")]);
                 let made = function.return_through_temp(stmt, &name, &code, Placement::Auto);
-                all.add(made, |edits| Candidate::new(function, "conditional-release", title(), edits));
+                all.add(made, |edits| Candidate::new(function, CONDITIONAL, title(), edits));
             }
         }
     }

@@ -38,19 +38,22 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
         let released =
             if at_end { function.insert_at_end(function.body, &code) } else { function.insert_before(sink, &code) };
-        let made = released.map(|mut edits: EditSet| {
-            let behind = Span::new(decl.span.end, decl.span.end);
-            let text = format!(" = {value}").into_bytes();
-            edits.put(Edit { span: behind, text, rank: 0, shared: true });
-            edits
-        });
+        let made = released.map(|edits| with_value(edits, decl, value));
         let title = format!("let `{holder}` be {value} until it is set, and release it at the exit");
         all.add(made, |edits| Candidate::new(function, "initialise-and-release", title, edits).calling(&call));
     }
 }
 
+/// The same edits, and a value where the variable is declared.
+pub fn with_value(mut edits: EditSet, decl: &Decl, value: &str) -> EditSet {
+    let behind = Span::new(decl.span.end, decl.span.end);
+    let text = format!(" = {value}").into_bytes();
+    edits.put(Edit { span: behind, text, rank: 0, shared: true });
+    edits
+}
+
 /// What a local variable without a value is given: nothing that could be released.
-fn unset(decl: &Decl) -> Option<&'static str> {
+pub fn unset(decl: &Decl) -> Option<&'static str> {
     let plain = decl.kind == DeclKind::Local && decl.init.is_none() && decl.origin == Origin::Written;
     match decl.canonical_type.as_str() {
         _ if !plain => None,

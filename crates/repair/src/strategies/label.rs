@@ -1,6 +1,6 @@
 //! `return X;` becomes a jump to the cleanup label that already releases the block.
 
-use caulk_source::{DeclId, DeclKind, FunctionSource, Span, StmtKind};
+use caulk_source::{Call, DeclId, DeclKind, FunctionSource, Span, StmtKind};
 
 use super::{Bench, Proposals};
 use crate::change::Candidate;
@@ -37,7 +37,12 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         };
         let title =
             format!("leave through the cleanup label `{}`, which releases {}", label.name, bench.target.finding.object);
-        all.add(made, |edits| Candidate::new(function, "cleanup-label", title, edits).without_release());
+        let covers = |call: &&Call| label.stmts.iter().any(|stmt| function.stmt(*stmt).span.covers(call.span));
+        let calls = function.calls.iter().filter(covers).map(|call| function.file.position_of(call.span.start));
+        let reached: Vec<(u32, u32)> = calls.collect();
+        all.add(made, |edits| {
+            Candidate::new(function, "cleanup-label", title, edits).without_release().reaching(reached)
+        });
     }
 }
 

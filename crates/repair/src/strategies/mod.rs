@@ -238,7 +238,9 @@ impl Bench<'_> {
             })
         };
         let holders = self.target.holders();
-        candidate.file == function.file.path
+        // `result = fdopen(fd, "w"); if (!result) close(fd); return result;`: null leads nowhere.
+        candidate.strategy != change::CONDITIONAL
+            && candidate.file == function.file.path
             && returned.into_iter().any(|(at, value)| {
                 holders.iter().any(|holder| exits::is_inside(self, value, crate::target::root(holder))) && inserted(at)
             })

@@ -9,6 +9,7 @@
 
 use caulk_source::{StmtId, StmtKind};
 
+use super::initialise::{self, with_value};
 use super::{Bench, Proposals, code_of};
 use crate::change::Candidate;
 use crate::target::root;
@@ -31,12 +32,18 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 continue;
             }
             let title = format!("release `{holder}` where it is not taken");
-            let made = if leaves(bench, then) {
-                function.insert_after(id, &code_of(&call))
-            } else {
-                function.insert_else(id, &call)
-            };
+            let left = leaves(bench, then);
+            let made = if left { function.insert_after(id, &code_of(&call)) } else { function.insert_else(id, &call) };
+            // `if (n != 0 && (p = malloc(n)) && fill(p))`: where `n` is 0, the variable has no value yet.
+            let decl = function.variable_at(root(&holder), stmt.span.start).map(|decl| &function.decls[decl]);
+            let without_value =
+                decl.filter(|decl| !left && holder == decl.name && initialise::unset(decl) == Some("NULL"));
+            let set = without_value.zip(made.clone().ok()).map(|(decl, edits)| with_value(edits, decl, "NULL"));
             all.add(made, |edits| Candidate::new(function, "release-otherwise", title, edits).calling(&call));
+            if let Some(edits) = set {
+                let title = format!("let `{holder}` be NULL until it is set, and release it where it is not taken");
+                all.add(Ok(edits), |edits| Candidate::new(function, "release-otherwise", title, edits));
+            }
         }
     }
 }
