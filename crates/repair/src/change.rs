@@ -377,7 +377,8 @@ impl Change {
     }
 
     /// Where a call in new text stood before, letter for letter: `return put(b, p);` became `int n = put(b, p);`. Not where
-    /// it was a statement of its own: a release that is moved is a new one.
+    /// it was a statement of its own: a release that is moved is a new one. Nor where new text has the same call twice: one
+    /// of them is new.
     pub fn carried(&self, line: u32, column: u32) -> Option<(u32, u32)> {
         if !self.is_new(line, column) {
             return None;
@@ -386,10 +387,25 @@ impl Change {
         let call = call_at(&self.after.bytes[at..])?;
         let gone = self.moves.iter().flat_map(|(start, end, _)| (*start..*end).map(|at| (at, *end)));
         let mut found = gone.filter(|(at, end)| self.before.bytes[*at..*end].starts_with(call));
-        let (at, _) = found.next()?;
-        let ahead = self.before.bytes[..at].trim_ascii_end();
+        let (from, _) = found.next()?;
+        let mut again = self.new_text().into_iter().filter(|place| self.after.bytes[*place..].starts_with(call));
+        if found.next().is_some() || again.nth(1).is_some() {
+            return None;
+        }
+        let ahead = self.before.bytes[..from].trim_ascii_end();
         let is_part = ahead.ends_with(b"return") || ahead.last().is_some_and(|byte| b"(=!,".contains(byte));
-        (found.next().is_none() && is_part).then(|| self.before.position_of(at))
+        is_part.then(|| self.before.position_of(from))
+    }
+
+    /// The offsets of all new text.
+    fn new_text(&self) -> Vec<usize> {
+        let (mut shift, mut all) = (0isize, Vec::new());
+        for (start, end, length) in &self.moves {
+            let from = (*start as isize + shift).max(0) as usize;
+            all.extend(from..(from + length).min(self.after.bytes.len()));
+            shift += *length as isize - (end - start) as isize;
+        }
+        all
     }
 }
 
@@ -443,6 +459,9 @@ mod tests {
         assert_eq!(carried(before, &edits, "put("), Some((1, 22)));
         assert_eq!(carried(before, &edits, "free("), None);
         assert_eq!(carried(before, &edits, "f(void"), None);
+        // One of the two is new.
+        let edits = [(14, 14, "int n = (end(p), 0); if (n) end(p); "), (21, 32, "n")];
+        assert_eq!(carried("int f(void) { return (end(p), 0); }", &edits, "end("), None);
         // Moved behind the other statement.
         assert_eq!(carried("int f(void) { end(p); g(p); }", &[(14, 21, ""), (27, 27, " end(p);")], "end("), None);
     }

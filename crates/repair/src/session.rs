@@ -26,7 +26,6 @@ use crate::workshop::Workshop;
 const MAX_PROOFS: usize = 20;
 
 const WRONG_ALREADY: &str = "another error of the function, or of one that it calls, must be mended first";
-const NOT_SEEN: &str = "looked at more closely, with more of its paths told apart, it does not come up";
 const GENERATED: &str = "the file is generated; its source must be changed instead";
 
 /// The answer to one finding.
@@ -94,8 +93,8 @@ struct Session<'a> {
     workshop: &'a dyn Workshop,
     root: &'a Path,
     first: Vec<Finding>,
-    /// Those that a closer look does not find.
-    unseen: Vec<Finding>,
+    /// Those that a closer look does not find, and why they were refused before.
+    unseen: Vec<(Finding, String, Vec<String>)>,
     survey: Survey,
     originals: BTreeMap<PathBuf, Vec<u8>>,
     patched: Vec<(PathBuf, Vec<u8>)>,
@@ -139,16 +138,19 @@ impl Session<'_> {
     fn look_closer(&mut self) -> bool {
         let findings = std::mem::take(&mut self.survey.findings);
         let keys = identities(&findings);
-        let tried = |key: &Identity| self.reasons.get(key).is_some_and(|(_, tried)| !tried.is_empty());
-        let left: Vec<Finding> =
-            findings.iter().zip(&keys).filter(|(_, key)| tried(key)).map(|one| one.0.clone()).collect();
+        let refused = findings.iter().zip(&keys).filter_map(|(finding, key)| {
+            let (reason, tried) = self.reasons.get(key).filter(|(_, tried)| !tried.is_empty())?;
+            Some((finding.clone(), reason.clone(), tried.clone()))
+        });
+        let left: Vec<(Finding, String, Vec<String>)> = refused.collect();
         self.survey.findings = findings;
         if left.is_empty() {
             return false;
         }
-        self.workshop.look_closer(&left.iter().map(|finding| finding.sink.function.clone()).collect());
+        self.workshop.look_closer(&left.iter().map(|(finding, ..)| finding.sink.function.clone()).collect());
         let Ok(closer) = self.workshop.rebuild(&self.patched) else { return false };
-        self.unseen = left.iter().filter(|finding| !is_among(finding, &closer.survey.findings)).cloned().collect();
+        self.unseen = left;
+        self.unseen.retain(|(finding, ..)| !is_among(finding, &closer.survey.findings));
         self.survey = closer.survey;
         self.reasons.retain(|_, (_, tried)| tried.is_empty());
         self.failed.borrow_mut().clear();
@@ -528,14 +530,17 @@ impl Session<'_> {
                     let title = format!("{} (the same patch)", patch.title);
                     Patch { fingerprint: finding.fingerprint.clone(), title, ..patch.clone() }
                 }
-                None if self.unseen.iter().any(|unseen| unseen.fingerprint == finding.fingerprint) => {
-                    Patch::refused(finding.fingerprint.clone(), NOT_SEEN)
-                }
-                // A patch may well make the path hard to follow, and leave the error where it is.
-                None => Patch::refused(
-                    finding.fingerprint.clone(),
-                    "it is not reported any more beside the other patches, none of which repairs it",
-                ),
+                None => match self.unseen.iter().find(|(unseen, ..)| is_same(unseen, finding)) {
+                    // What does not come up on a closer look is no less an error for that.
+                    Some((_, reason, tried)) => {
+                        Patch { tried: tried.clone(), ..Patch::refused(finding.fingerprint.clone(), reason.clone()) }
+                    }
+                    // A patch may well make the path hard to follow, and leave the error where it is.
+                    None => Patch::refused(
+                        finding.fingerprint.clone(),
+                        "it is not reported any more beside the other patches, none of which repairs it",
+                    ),
+                },
             };
             done.push(Done { finding: finding.clone(), patch, after: None });
         }
