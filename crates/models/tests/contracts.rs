@@ -21,7 +21,7 @@ fn memory() {
     contract("asprintf: allocates memory at *argument 0; -1 on failure");
     contract("__strdup: allocates memory; 0 or null on failure");
     contract(
-        "getline: exchanges memory at *argument 0 in place; writes a number that is not 0 through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; -1 on failure",
+        "getline: exchanges memory at *argument 0 in place; writes a number that is not 0 through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; takes the next each time; -1 on failure",
     );
     contract(
         "realpath: if argument 1 is null, allocates memory; writes through argument 1; returns argument 1; \
@@ -44,7 +44,9 @@ fn strings() {
     );
     contract("memcpy: copies what argument 1 points to into argument 0; returns argument 0; never null");
     contract("strtol: lets *argument 1 point into argument 0; needs argument 0, which must not be null");
-    contract("strsep: lets *argument 0 point into *argument 0; returns a pointer into what *argument 0 points to");
+    contract(
+        "strsep: lets *argument 0 point into *argument 0; returns a pointer into what *argument 0 points to; takes the next each time",
+    );
     contract("__isoc99_sscanf: writes through argument 2 and all after it; -1 on failure");
     contract("puts: needs argument 0, which must not be null; -1 on failure");
     contract("strerror: the result belongs to the library; never null");
@@ -62,7 +64,7 @@ fn streams_and_descriptors() {
         "pipe: allocates descriptor at byte 0 of *argument 0; allocates descriptor at byte 4 of *argument 0; \
          0 on success; -1 on failure",
     );
-    contract("read: writes through argument 1; -1 on failure");
+    contract("read: writes through argument 1; takes the next each time; -1 on failure");
     contract("fdopendir: allocates directory stream; on success takes argument 0; 0 or null on failure");
     contract("popen: allocates pipe to a process; 0 or null on failure");
     contract(
