@@ -259,6 +259,7 @@ impl Terms {
     }
 }
 
+/// The comparison that holds where this one does not.
 pub fn negate(op: CmpOp) -> CmpOp {
     match op {
         CmpOp::Eq => CmpOp::Ne,

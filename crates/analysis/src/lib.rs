@@ -75,6 +75,7 @@ mod widen;
 mod words;
 mod written;
 
+pub use arithmetic::{negate, swapped};
 pub use call::WEIGH;
 pub use callgraph::{CallGraph, MAX_TARGETS, PointerCalls, pointer_calls};
 pub use cfg::{Cfg, ValueSet, for_each_operand, successors, tested};

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caulk_analysis::{Range, successors};
+use caulk_analysis::{Range, negate, successors, swapped};
 use caulk_ir::{BinOp, BlockId, CastOp, CmpOp, FuncId, Function, InstId, Op, Ty, ValueId, ValueKind};
 
 use super::around::{Kind, is_main};
@@ -384,10 +384,10 @@ fn narrow(function: &Function, env: &mut Env, value: ValueId, wanted: &Range, de
             };
             let (ra, rb) = (eval(function, env, *a, depth), eval(function, env, *b, depth));
             match (ra.constant(), rb.constant()) {
-                (_, Some(with)) => narrow_by(function, env, *a, if truth { *op } else { contrary(*op) }, with, depth),
+                (_, Some(with)) => narrow_by(function, env, *a, if truth { *op } else { negate(*op) }, with, depth),
                 (Some(with), _) => {
-                    let op = turned(*op);
-                    narrow_by(function, env, *b, if truth { op } else { contrary(op) }, with, depth)
+                    let op = swapped(*op);
+                    narrow_by(function, env, *b, if truth { op } else { negate(op) }, with, depth)
                 }
                 _ => true,
             }
@@ -414,35 +414,4 @@ fn narrow_by(function: &Function, env: &mut Env, value: ValueId, op: CmpOp, with
         _ => return true,
     };
     narrow(function, env, value, &wanted, depth)
-}
-
-fn contrary(op: CmpOp) -> CmpOp {
-    match op {
-        CmpOp::Eq => CmpOp::Ne,
-        CmpOp::Ne => CmpOp::Eq,
-        CmpOp::Ult => CmpOp::Uge,
-        CmpOp::Ule => CmpOp::Ugt,
-        CmpOp::Ugt => CmpOp::Ule,
-        CmpOp::Uge => CmpOp::Ult,
-        CmpOp::Slt => CmpOp::Sge,
-        CmpOp::Sle => CmpOp::Sgt,
-        CmpOp::Sgt => CmpOp::Sle,
-        CmpOp::Sge => CmpOp::Slt,
-        CmpOp::Float => CmpOp::Float,
-    }
-}
-
-/// With its sides exchanged.
-fn turned(op: CmpOp) -> CmpOp {
-    match op {
-        CmpOp::Ult => CmpOp::Ugt,
-        CmpOp::Ule => CmpOp::Uge,
-        CmpOp::Ugt => CmpOp::Ult,
-        CmpOp::Uge => CmpOp::Ule,
-        CmpOp::Slt => CmpOp::Sgt,
-        CmpOp::Sle => CmpOp::Sge,
-        CmpOp::Sgt => CmpOp::Slt,
-        CmpOp::Sge => CmpOp::Sle,
-        other => other,
-    }
 }
