@@ -160,7 +160,10 @@ impl Facts {
         if op == CmpOp::Float {
             return None;
         }
-        // Atoms are comparisons of two unknown values: what is compared with a constant lies in the ranges.
+        if let Some(answer) = self.known_without_sign(terms, op, a, b) {
+            return Some(answer);
+        }
+        // Other atoms are comparisons of two unknown values: what is compared with a constant lies in the ranges.
         let atoms = if terms.is_constant(a) || terms.is_constant(b) { &[] } else { self.atoms.as_slice() };
         for &(atom, truth) in atoms {
             if let Term::Cmp(known, x, y) = *terms.get(atom)
@@ -171,6 +174,24 @@ impl Facts {
         }
         let (ra, rb) = (self.range_within(terms, a, 4), self.range_within(terms, b, 4));
         decide(op, &ra, &rb)
+    }
+
+    /// `n > 8`, without a sign, holds of negative numbers as well: no interval, but an atom.
+    fn known_without_sign(&self, terms: &Terms, op: CmpOp, a: TermId, b: TermId) -> Option<bool> {
+        // That it is not 0 is told by its range.
+        let asked = without_sign(op, terms.as_int(b).filter(|&k| k != 0)?)?;
+        self.atoms.iter().find_map(|&(atom, truth)| {
+            let Term::Cmp(known, x, y) = *terms.get(atom) else { return None };
+            if x != a {
+                return None;
+            }
+            let known = without_sign(if truth { known } else { negate(known) }, terms.as_int(y)?)?;
+            if known.2 {
+                return None;
+            }
+            let (inside, outside) = (known.0 >= asked.0 && known.1 <= asked.1, known.0 > asked.1 || known.1 < asked.0);
+            if inside || outside { Some(inside != asked.2) } else { None }
+        })
     }
 
     /// Adds what the truth of `cond` implies. `false`: contradiction.
@@ -190,7 +211,16 @@ impl Facts {
             && depth > 0
             && terms.is_plain(a)
         {
-            return self.bound(a, if truth { op } else { negate(op) }, k);
+            let truth_op = if truth { op } else { negate(op) };
+            if !self.atoms.is_empty()
+                && let Some(holds) = self.known_without_sign(terms, truth_op, a, b)
+            {
+                return holds;
+            }
+            if is_open_above(truth_op, k) && self.told(a).is_none_or(|range| range.lo < 0 && range.hi > 0) {
+                self.add_atom(cond, truth);
+            }
+            return self.bound(a, truth_op, k);
         }
         if let Some(known) = self.known(terms, cond) {
             return known == truth;
@@ -206,6 +236,9 @@ impl Facts {
                     return true;
                 }
                 if let Some(k) = terms.as_int(b) {
+                    if is_open_above(truth_op, k) && self.range(terms, a).lo < 0 {
+                        self.add_atom(cond, truth);
+                    }
                     return self.restrict(terms, a, truth_op, k, depth - 1);
                 }
                 if let Some(k) = terms.as_int(a) {
@@ -448,6 +481,26 @@ impl Facts {
         self.atoms.retain(|(id, _)| keep(*id));
         self.clauses.retain(|clause| keep(clause.0.term) && keep(clause.1.term));
         self.news = News::default();
+    }
+}
+
+/// Is it one of the comparisons that say, of numbers without a sign, more than that they are not 0, and that hold of
+/// negative ones with a sign?
+fn is_open_above(op: CmpOp, k: i64) -> bool {
+    matches!(op, CmpOp::Ugt if k > 0) || matches!(op, CmpOp::Uge if k > 1)
+}
+
+/// The numbers without a sign for which `op k` holds, from and to, or does not: `true`.
+fn without_sign(op: CmpOp, k: i64) -> Option<(u64, u64, bool)> {
+    let k = k as u64;
+    match op {
+        CmpOp::Eq => Some((k, k, false)),
+        CmpOp::Ne => Some((k, k, true)),
+        CmpOp::Ult => Some((0, k.checked_sub(1)?, false)),
+        CmpOp::Ule => Some((0, k, false)),
+        CmpOp::Ugt => Some((k.checked_add(1)?, u64::MAX, false)),
+        CmpOp::Uge => Some((k, u64::MAX, false)),
+        _ => None,
     }
 }
 
