@@ -153,6 +153,9 @@ pub(crate) struct Engine<'a> {
     pub releases: BTreeMap<InstId, BTreeSet<Doubt>>,
     /// See [`ReleaseFact::written`].
     pub written: BTreeMap<InstId, (u32, Vec<(i64, u64)>)>,
+    /// Streams and their like whose descriptor somebody closed by its number, on some way, and where they are closed.
+    pub undermined: BTreeSet<ObjId>,
+    pub closed: BTreeSet<(InstId, ObjId)>,
     pub suspicions: BTreeSet<(InstId, IncidentKind)>,
     pub exits: Vec<Exit>,
     /// Some path releases parts of a structure we cannot name one by one.
@@ -276,6 +279,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         sites: FxHashMap::default(),
         releases: BTreeMap::new(),
         written: BTreeMap::new(),
+        undermined: BTreeSet::new(),
+        closed: BTreeSet::new(),
         suspicions: BTreeSet::new(),
         exits: Vec::new(),
         drained: false,

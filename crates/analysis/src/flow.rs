@@ -214,6 +214,7 @@ fn keeps(model: &FunctionModel, at: u32) -> bool {
         | Effect::Writes { .. }
         | Effect::Zeroes { .. }
         | Effect::Sends { .. }
+        | Effect::Sweeps { .. }
         | Effect::WritesRest { .. } => false,
     })
 }

@@ -125,6 +125,10 @@ impl Engine<'_> {
                     }
                     return true;
                 }
+                if spec.is_integer && known.is_given_away() {
+                    self.undermine(state);
+                }
+                self.note_closed(obj, known.family, at);
                 let bare = known.status.without(Status::FAILED);
                 if bare.may(Status::FREED) && bare != Status::FREED {
                     self.suspicions.insert((at, IncidentKind::DoubleFree));

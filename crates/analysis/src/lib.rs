@@ -46,6 +46,7 @@ mod memory;
 mod merge;
 mod modelled;
 mod noreturn;
+mod numbers;
 mod object;
 mod passing;
 mod place;

@@ -89,6 +89,9 @@ impl Engine<'_> {
                 }
             }
         }
+        if !model.keeps_nothing && !returns.pure {
+            self.lend_variables(&mut state, args, model);
+        }
         if self.grows_released(&mut state, id, args, model) {
             return Vec::new();
         }
@@ -341,12 +344,23 @@ impl Engine<'_> {
                     return None;
                 }
                 self.note_release(term);
+                if self.models.families[*family].is_integer {
+                    self.undermine_by_number(state, term);
+                    if self.counts_through(id, place) {
+                        self.sweep(state, *family);
+                    }
+                }
                 if !self.release(state, term, *family, id) {
                     return None;
                 }
             }
+            Effect::Sweeps { family } => self.sweep(state, *family),
             Effect::Takes { place, when } if self.applies(state, *when, ending, args) => {
                 if let Some(term) = self.value_at(state, args, place) {
+                    let gone = |obj: &ObjId| state.obj(*obj).is_some_and(|known| known.is_given_away());
+                    if self.terms.mentions(term).iter().any(gone) {
+                        self.undermine(state);
+                    }
                     self.escape(state, term);
                 }
             }

@@ -9,6 +9,8 @@
 //! # Known imprecision
 //! - Of an input only its beginning is followed into the callers: not `write(fd, input->part, n)`.
 
+use caulk_models::FunctionModel;
+
 use crate::engine::Engine;
 use crate::object::{ObjId, Object};
 use crate::place::{INLINE_PLACES, Off};
@@ -93,6 +95,19 @@ impl Engine<'_> {
         {
             let family = self.memory;
             state.obj_entry(obj, family).lent = true;
+        }
+    }
+
+    /// A local variable is given to a library's function, and the model does not speak of what lies in it: whoever keeps a
+    /// part of it (`sigev_value.sival_ptr`) has the block.
+    pub(crate) fn lend_variables(&mut self, state: &mut State, args: &[TermId], model: &FunctionModel) {
+        for (index, &arg) in args.iter().enumerate() {
+            let is_variable = self.terms.pointee(arg).is_some_and(|(obj, off)| {
+                matches!(self.terms.object(obj), Object::Stack(_)) && matches!(off, Off::At(0) | Off::Elem(_, 0))
+            });
+            if is_variable && !model.effects.iter().any(|effect| effect.is_about(index as u32)) {
+                self.lend_contents(state, arg);
+            }
         }
     }
 

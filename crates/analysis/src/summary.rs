@@ -251,6 +251,7 @@ impl Engine<'_> {
         sites.sort_by_key(|site| (site.inst, site.sub));
         let id = self.id;
         std::mem::take(&mut self.terms).leave();
+        self.doubt_undermined();
         if self.cut {
             self.releases.values_mut().for_each(|doubts| _ = doubts.insert(Doubt::Blurred));
         }

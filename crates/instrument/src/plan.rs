@@ -217,6 +217,7 @@ fn describe(model: &FunctionModel, families: &[FamilyId], models: &Models) -> Ve
             | Effect::Writes { .. }
             | Effect::Zeroes { .. }
             | Effect::Sends { .. }
+            | Effect::Sweeps { .. }
             | Effect::WritesRest { .. } => {}
         }
     }

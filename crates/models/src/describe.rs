@@ -32,6 +32,9 @@ impl Models {
         for argument in &model.needs {
             parts.push(format!("needs argument {argument}, which must not be null"));
         }
+        if model.keeps_nothing {
+            parts.push("keeps nothing of what its arguments lead to".to_owned());
+        }
         if let Some(argument) = model.protection {
             parts.push(format!("argument {argument} says whether the memory may be written"));
         }
@@ -116,6 +119,7 @@ impl Models {
             }
             Effect::Sends { arg, depth: 0, .. } => format!("sends what argument {arg} points to, pointers as well"),
             Effect::Sends { arg, .. } => format!("sends what lies behind the pointers in argument {arg}"),
+            Effect::Sweeps { family } => format!("releases every {} there is, whoever has it", self.noun(*family)),
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),
             Effect::Calls { function, data } => format!("calls argument {function}{}", with(*data)),
             Effect::Registers { function, data } => format!("keeps argument {function} to call later{}", with(*data)),

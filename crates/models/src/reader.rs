@@ -34,7 +34,9 @@
 //! | `writes` | N, or `N..` for all from there: unknown data comes in; N`, not 0`: a number |
 //! | `zeroes` | N `for` N: this many bytes become 0 |
 //! | `sends` | N [`for` N]: bytes go to somebody, and with them pointers; `*N`: those that the pointers there lead to |
+//! | `sweeps` | FAMILY: releases what there is of it, whoever has it (`closefrom`) |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
+//! | `keeps` | `nothing`: what lies in memory that it is given is of no use to it once it has returned |
 //! | `needs` | N: this argument must not be null, or the program crashes |
 //! | `protection` | N: this argument has the bit `PROT_WRITE` or not; who writes without it crashes |
 //! | `sure` | N: where this argument is a string literal, it does not fail |
@@ -74,8 +76,10 @@ const FUNCTION_KEYS: &[&str] = &[
     "writes",
     "zeroes",
     "sends",
+    "sweeps",
     "calls",
     "registers",
+    "keeps",
     "needs",
     "protection",
     "sure",
@@ -227,6 +231,7 @@ impl Reader<'_> {
                 name: name.to_owned(),
                 effects: Vec::new(),
                 needs: Vec::new(),
+                keeps_nothing: false,
                 protection: None,
                 returns: ReturnModel::default(),
                 origin: Origin { file: Arc::clone(&self.file), line: self.document.line(&key.span()) },
@@ -385,10 +390,16 @@ impl Reader<'_> {
                 let size = if words.accept("for") { Some(words.argument()?) } else { None };
                 Effect::Sends { arg, size, depth: depth.min(4) as u8 }
             }
+            "sweeps" => Effect::Sweeps { family: self.resource(words, Place::Return)?.0 },
             "calls" | "registers" => {
                 let function = words.argument()?;
                 let data = if words.accept("with") { Some(words.argument()?) } else { None };
                 if key == "calls" { Effect::Calls { function, data } } else { Effect::Registers { function, data } }
+            }
+            "keeps" => {
+                words.expect("nothing", &["nothing"])?;
+                model.keeps_nothing = true;
+                return Ok(words.end(&[])?);
             }
             "needs" => {
                 model.needs.push(words.argument()?);
@@ -473,6 +484,7 @@ impl Reader<'_> {
             if let Some(found) = found.cloned() {
                 if let Some(model) = self.functions.iter_mut().find(|model| model.name == like.name) {
                     (model.effects, model.returns, model.protection) = (found.effects, found.returns, found.protection);
+                    model.keeps_nothing = found.keeps_nothing;
                 }
                 continue;
             }

@@ -104,8 +104,40 @@ pub enum Effect {
     WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.
     Calls { function: u32, data: Option<u32> },
+    /// Releases whatever there is of a family, by other names than their holders have (`closefrom`).
+    Sweeps { family: FamilyId },
     /// Keeps function pointer and data for later (`atexit`, `pthread_create`, `signal`).
     Registers { function: u32, data: Option<u32> },
+}
+
+impl Effect {
+    /// Does it say something of this argument, or of what that leads to?
+    pub fn is_about(&self, argument: u32) -> bool {
+        let at = |place: &Place| match place {
+            Place::Return => false,
+            Place::Arg(arg) | Place::Deref(arg) | Place::Field(arg, _) => *arg == argument,
+        };
+        match self {
+            Effect::Allocates { place, .. }
+            | Effect::Releases { place, .. }
+            | Effect::Replaces { place, .. }
+            | Effect::Retains { place, .. }
+            | Effect::Takes { place, .. }
+            | Effect::Clears { place } => at(place),
+            Effect::Reallocates { arg, .. }
+            | Effect::Writes { arg, .. }
+            | Effect::Zeroes { arg, .. }
+            | Effect::Sends { arg, .. } => *arg == argument,
+            Effect::Stores { arg, into, .. } => *arg == argument || at(into),
+            Effect::Points { place, into } => at(place) || at(into),
+            Effect::Copies { from, to } => *from == argument || *to == argument,
+            Effect::WritesRest { from } => argument >= *from,
+            Effect::Calls { function, data } | Effect::Registers { function, data } => {
+                *function == argument || *data == Some(argument)
+            }
+            Effect::Sweeps { .. } => false,
+        }
+    }
 }
 
 /// What the function returns. A pointer of which nothing is said may be anything, also something to release.
@@ -173,6 +205,8 @@ pub struct FunctionModel {
     pub effects: Vec<Effect>,
     /// Arguments that must not be null: the program crashes otherwise.
     pub needs: Vec<u32>,
+    /// What lies in memory that it is given is of no use to it once it has returned (`qsort`).
+    pub keeps_nothing: bool,
     /// The argument that says by which accesses the memory may be used: a write without `PROT_WRITE` ends the program.
     pub protection: Option<u32>,
     pub returns: ReturnModel,

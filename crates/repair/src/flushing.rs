@@ -15,7 +15,7 @@
 use caulk_source::{Call, FunctionSource, Span, StmtId, StmtKind};
 
 use crate::refuse::Bodies;
-use crate::sides::Sides;
+use crate::sides::{COPIES, Sides};
 use crate::target::Target;
 
 /// Functions that see what is in a file.
@@ -46,8 +46,17 @@ const READING: &[&str] =
 /// Files that others write to.
 const SHARED: &[&str] = &["/dev/std", "/dev/tty", "/dev/fd", "/dev/pts", "/proc/self"];
 
+/// Functions that make a stream of a descriptor.
+const FOUNDED: &[&str] = &["fdopen", "fdopendir", "gzdopen"];
+
+/// Functions that make another descriptor of the same open file.
+const COPYING: &[&str] = &["dup", "dup2", "dup3", COPIES];
+
 /// Why it matters that a stream is closed earlier.
 pub fn is_noticed(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<String> {
+    if is_over_a_copy(target, sides) {
+        return Some("another descriptor of the file would go on from another place".into());
+    }
     if target.finding.release != "fclose" || !is_written(target) {
         return None;
     }
@@ -77,6 +86,23 @@ pub fn is_between(target: &Target<'_>, call: &Call) -> bool {
 fn maker<'a>(target: &'a Target<'_>) -> Option<&'a Call> {
     let (function, place) = (&target.function, &target.finding.source);
     function.calls_at(place.line, place.column).into_iter().last().map(|made| &function.calls[made])
+}
+
+/// Is the stream made of a copy of a descriptor? What was read ahead is given back when the stream is closed, and both have
+/// one position.
+fn is_over_a_copy(target: &Target<'_>, sides: &Sides) -> bool {
+    let function = &target.function;
+    let Some(made) = maker(target).filter(|made| FOUNDED.contains(&made.callee.as_str())) else { return false };
+    let Some(under) = made.args.first() else { return false };
+    let copies = |call: &Call| match call.callee.as_str() {
+        "fcntl" => function.text(call.span).contains("F_DUPFD"),
+        callee => COPYING.contains(&callee) || sides.calls_any(callee, COPYING),
+    };
+    let name = function.text(under.span);
+    let declared = function.decls.iter().filter(|decl| decl.name == name).filter_map(|decl| decl.init);
+    let assigned = function.assigns.iter().filter(|assign| function.text(assign.lhs) == name).map(|assign| assign.rhs);
+    let mut given = declared.chain(assigned).chain([under.span]);
+    given.any(|value| function.calls.iter().any(|call| value.covers(call.span) && copies(call)))
 }
 
 /// May something be left in the buffer?

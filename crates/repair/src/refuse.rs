@@ -105,7 +105,7 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
         if finding.release == "pclose" && !(is_read_from(target) && flushing::is_read_to_the_end(target)) {
             return Some("whoever closes it waits for the program at the other end".into());
         }
-        if is_other_end_needed(target) {
+        if is_other_end_needed(target, sides) {
             return Some("somebody may be at the other end".into());
         }
         if finding.release == "fclose" && is_in_a_child(target, sides) {
@@ -221,12 +221,17 @@ fn is_read_from(target: &Target<'_>) -> bool {
 }
 
 /// One end of a pipe, where somebody else may have the other one by then: a child, or whoever it was stored for.
-fn is_other_end_needed(target: &Target<'_>) -> bool {
+/// A callee that forks may fail when its child runs already.
+fn is_other_end_needed(target: &Target<'_>, sides: &Sides) -> bool {
     let (function, place) = (&target.function, &target.finding.source);
     let made = function.calls_at(place.line, place.column).into_iter().last().map(|made| &function.calls[made]);
-    let Some(made) = made.filter(|made| PAIRED.contains(&made.callee.as_str())) else { return false };
+    let is_pair = |made: &&Call| PAIRED.contains(&made.callee.as_str()) || sides.calls_any(&made.callee, PAIRED);
+    let Some(made) = made.filter(is_pair) else { return false };
     let before = target.sink.map_or(function.span.end, |sink| function.stmt(sink).span.start);
-    let forks = |call: &Call| FORKING.contains(&call.callee.as_str()) && !has_failed(target, call);
+    let forks = |call: &Call| match FORKING.contains(&call.callee.as_str()) {
+        true => !has_failed(target, call),
+        false => sides.calls_any(&call.callee, FORKING),
+    };
     let ends: Vec<String> =
         made.args.iter().map(|arg| function.text(arg.span).trim_start_matches('&').to_owned()).collect();
     let is_end = |text: String| ends.iter().any(|end| text.split('[').next() == Some(end.as_str()));

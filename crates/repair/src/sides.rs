@@ -33,6 +33,10 @@ const ASSERTS: &str = "__assert_fail";
 /// `fcntl` where it locks, or does something else that ends when the descriptor is closed.
 pub const LOCKS: &str = "fcntl to lock";
 
+/// `fcntl` where it makes another descriptor of the same open file: `F_DUPFD`, `F_DUPFD_CLOEXEC`.
+pub const COPIES: &str = "fcntl to copy";
+const COPYING_COMMANDS: &[i64] = &[0, 1030];
+
 /// `strtok`, and where it goes on with a text that it was given before.
 pub const SPLITS: &str = "strtok";
 const SPLITS_ON: &str = "strtok to go on";
@@ -494,10 +498,22 @@ fn names(program: &Program, unit: UnitId, call: &Call, function: &Function, symb
                 Some(ValueKind::Zero) => true,
                 _ => false,
             };
-            let locks = !asks && matches!(name.as_str(), "fcntl" | "fcntl64");
+            let is_fcntl = matches!(name.as_str(), "fcntl" | "fcntl64");
+            let locks = !asks && is_fcntl;
+            let copies = is_fcntl
+                && match command {
+                    Some(ValueKind::Int(command)) => COPYING_COMMANDS.contains(command),
+                    command => matches!(command, Some(ValueKind::Zero)),
+                };
             let first = call.args.first().map(|arg| &function.values[*arg].kind);
             let goes_on = name == SPLITS && matches!(first, Some(ValueKind::Null | ValueKind::Zero));
-            let known = if locks { Some(LOCKS) } else { goes_on.then_some(SPLITS_ON) };
+            let known = if locks {
+                Some(LOCKS)
+            } else if copies {
+                Some(COPIES)
+            } else {
+                goes_on.then_some(SPLITS_ON)
+            };
             vec![known.map_or_else(|| name.clone(), str::to_owned)]
         }
         Target::Globals(_) => Vec::new(),
