@@ -39,6 +39,9 @@ const OPENING: &[&str] = &[
 const HARMLESS: &[&str] =
     &["fclose", "fileno", "ferror", "feof", "clearerr", "ftell", "ftello", "setvbuf", "setbuf", "flockfile"];
 
+/// Functions that ask what a descriptor is.
+const ASKING: &[&str] = &["fstat", "fstat64", "isatty"];
+
 /// Functions that read from a stream.
 const READING: &[&str] =
     &["fgets", "fgetc", "getc", "fread", "getline", "getdelim", "fscanf", "fgets_unlocked", "getc_unlocked"];
@@ -112,7 +115,15 @@ fn is_written(target: &Target<'_>) -> bool {
     let reads =
         mode.map(|mode| function.text(mode.span)).is_some_and(|mode| mode.starts_with("\"r") && !mode.contains('+'));
     let Some(name) = target.name.as_ref().filter(|_| !reads) else { return false };
-    let given = |call: &&Call| call.args.iter().any(|arg| function.file.mentions(arg.span, name));
+    // `fstat(fileno(file), &status)` asks about the descriptor, and knows nothing of the stream.
+    let number = |span: Span| {
+        let mut inside = function.calls.iter().filter(|call| span.covers(call.span));
+        inside.any(|call| call.span == span && call.direct && call.callee == "fileno")
+    };
+    let only_asks = |call: &Call| call.direct && ASKING.contains(&call.callee.as_str());
+    let given = |call: &&Call| {
+        call.args.iter().any(|arg| function.file.mentions(arg.span, name) && !(only_asks(call) && number(arg.span)))
+    };
     let mut calls = function.calls.iter().filter(given).filter(|call| is_between(target, call));
     calls.any(|call| !HARMLESS.contains(&call.callee.as_str()))
 }

@@ -224,7 +224,13 @@ fn spelling(bench: &Bench<'_>, family: &str, leaves: bool) -> Option<String> {
     let (_, name, line) = written.into_iter().max_by_key(|entry| entry.0).filter(|entry| entry.1 != family)?;
     let user = bench.workshop.function_at(&file, line, bench.patched).ok()?;
     let mut used = user.macros.iter().filter(|used| used.name == name && user.file.line_of(used.span.start) == line);
-    used.next().is_some_and(|used| used.args.len() == 1 && only_releases(&user, used, leaves)).then(|| name.to_owned())
+    // `#define own_close close`: another name for it, and nothing else.
+    let renames = |used: &MacroUse| {
+        let named = |call: &caulk_source::Call| call.span.start == used.span.start && call.callee == family;
+        used.args.is_empty() && user.text(used.span) == name && user.calls.iter().any(named)
+    };
+    let releases = |used: &MacroUse| used.args.len() == 1 && only_releases(&user, used, leaves) || renames(used);
+    used.next().is_some_and(releases).then(|| name.to_owned())
 }
 
 /// Where the file releases something, and by which name.

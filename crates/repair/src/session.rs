@@ -121,8 +121,9 @@ impl Session<'_> {
             }
             match self.one(finding, accept) {
                 Ok(()) => {
-                    // What was refused elsewhere is not made possible by a patch here.
-                    self.reasons.retain(|known, _| known.2 != finding.sink.function);
+                    // What was refused elsewhere is not made possible by a patch here, unless it waited for one.
+                    let waits = |reason: &str| reason == WRONG_ALREADY;
+                    self.reasons.retain(|known, (reason, _)| known.2 != finding.sink.function && !waits(reason));
                     return true;
                 }
                 Err(reason) => {

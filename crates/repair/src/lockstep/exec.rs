@@ -42,10 +42,16 @@ impl<'a> Runner<'a> {
         let root = self.terms.root(variable);
         let alone = matches!(self.terms.get(root), Term::Param(number) if self.only.contains(number));
         let from = self.terms.root(other);
-        let found = matches!(
-            self.terms.get(from),
-            Term::Param(_) | Term::Symbol(..) | Term::Slot(_) | Term::OwnSlot(_) | Term::Private(..) | Term::Load(..)
-        );
+        let found = match *self.terms.get(from) {
+            Term::Param(_) | Term::Symbol(..) | Term::Slot(_) | Term::OwnSlot(_) | Term::Private(..) => true,
+            Term::Load(..) => true,
+            // A cursor: `for (item = items; item->name != NULL; item++)`.
+            Term::Joined(_, Member::Value(which, value)) => match *self.terms.get(root) {
+                Term::Param(number) => self.side(which).comes_from_elsewhere(value, number),
+                _ => false,
+            },
+            _ => false,
+        };
         alone && found && from != root
     }
 

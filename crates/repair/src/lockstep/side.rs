@@ -100,6 +100,47 @@ impl<'a> Side<'a> {
         &self.unit.symbols[symbol].name
     }
 
+    /// Whether no value that a value may be, whichever way was taken, is counted from a parameter or given by a function
+    /// that knows it. Where nobody has put the parameter anywhere, what is read from memory is not it.
+    pub fn comes_from_elsewhere(&self, value: ValueId, parameter: u32) -> bool {
+        let function = self.function;
+        let (mut open, mut seen) = (vec![value], FxHashSet::default());
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match function.values[value].kind {
+                ValueKind::Param(number) if number == parameter => return false,
+                ValueKind::Inst(inst) => match self.op(inst) {
+                    Op::Phi { incoming } => open.extend(incoming.iter().map(|(_, from)| *from)),
+                    Op::Offset { base, .. } => open.push(*base),
+                    Op::Select { a, b, .. } => open.extend([*a, *b]),
+                    Op::Load { .. } | Op::Alloca { .. } => {}
+                    Op::Call(call) if call.args.iter().all(|arg| !self.is_counted_from(*arg, parameter)) => {}
+                    _ => return false,
+                },
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// Whether a value may be an address that is counted from a parameter.
+    fn is_counted_from(&self, value: ValueId, parameter: u32) -> bool {
+        let mut at = value;
+        loop {
+            match self.function.values[at].kind {
+                ValueKind::Param(number) => return number == parameter,
+                ValueKind::Inst(inst) => match self.op(inst) {
+                    Op::Offset { base, .. } => at = *base,
+                    // Whatever else is made of a parameter that nobody has put anywhere is no pointer any more.
+                    _ => return false,
+                },
+                _ => return false,
+            }
+        }
+    }
+
     /// The values that are read at an instruction or behind it.
     pub fn live_before(&self, inst: InstId) -> Rc<Vec<ValueId>> {
         if let Some(known) = self.live.borrow().get(&inst) {

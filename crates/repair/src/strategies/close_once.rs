@@ -11,6 +11,11 @@
 //! fail:                               }
 //!     if (fd != -1)
 //!         close(fd);
+//!
+//! if (put(fd) < 0 ||                  if (put(fd) < 0 ||
+//!     close(fd) != 0) {       ──►         (close(fd) != 0 && (fd = -1))) {
+//!     close(fd);                          if (fd != -1)
+//!                                             close(fd);
 //! ```
 //!
 //! # Invariants
@@ -19,7 +24,7 @@
 use caulk_findings::{Place, StepKind};
 use caulk_source::{Call, DeclKind, EditSet, FunctionSource, Snippet, StmtId, StmtKind};
 
-use super::{Bench, Proposals, is_straight, replace};
+use super::{Bench, Proposals, alternatives, is_straight, replace};
 use crate::change::Candidate;
 use crate::target::{is_plain, root};
 
@@ -72,7 +77,14 @@ fn where_it_failed(bench: &Bench<'_>, all: &mut Proposals, first: &Call) {
     let text = function.text(cond);
     let tests = [" == -1", " != 0", " < 0", " == EOF", ""].map(|test| format!("{}{test}", function.text(first.span)));
     let local = |decl: caulk_source::DeclId| function.decls[decl].kind == DeclKind::Local;
-    if !tests.contains(&text) || name != root(&name) || !function.variable_at(&name, cond.start).is_some_and(local) {
+    if name != root(&name) || !function.variable_at(&name, cond.start).is_some_and(local) {
+        return;
+    }
+    if !tests.contains(&text) {
+        let last = alternatives(&text).last().map_or("", |last| last.trim());
+        if tests.iter().any(|test| test == last) && first.span.start + last.len() == cond.end {
+            as_one_of_several(bench, all, first, (cond.end, then));
+        }
         return;
     }
     let jump = match &function.stmt(then).kind {
@@ -85,11 +97,47 @@ fn where_it_failed(bench: &Bench<'_>, all: &mut Proposals, first: &Call) {
     all.add(made, |edits| Candidate::new(function, "close-once", title, edits).without_release().same_releases());
 }
 
+/// `if (write_all(fd) < 0 || close(fd) != 0) { …close(fd);… return -1; }`: only the test itself knows which of them failed.
+fn as_one_of_several(bench: &Bench<'_>, all: &mut Proposals, first: &Call, (end, then): (usize, StmtId)) {
+    let function = &bench.target.function;
+    let name = function.text(first.args[0].span);
+    let StmtKind::Compound { items } = &function.stmt(then).kind else { return };
+    let Some(last) = items.last().copied() else { return };
+    let left = match function.stmt(last).kind {
+        StmtKind::Return { .. } => true,
+        _ => leads_to_close(function, last, &name),
+    };
+    let inside = function.stmt(then).span;
+    if !left || !is_only_closed(function, &name, |at| inside.contains(at)) {
+        return;
+    }
+    let closes = |call: &&Call| inside.covers(call.span) && call.callee == "close" && call.result_ignored;
+    let [second] = function.calls.iter().filter(closes).collect::<Vec<_>>()[..] else { return };
+    let statement = function.text(function.stmt(second.stmt).core);
+    let code = Snippet::lines([format!("if ({name} != -1)"), format!("\t{statement};")]);
+    let from = function.file.position_of(second.span.start);
+    let made = function.check_stmt(first.stmt).and_then(|()| {
+        let mut edits = replace(function, second.stmt, &code)?;
+        edits.insert(first.span.start, "(");
+        edits.insert(end, format!(" && ({name} = -1))"));
+        Ok(edits)
+    });
+    let title = format!("forget `{name}` where closing it failed: it is gone all the same");
+    all.add(made, |edits| {
+        Candidate::new(function, "close-once", title, edits).moving(from).without_release().same_releases()
+    });
+}
+
 /// Behind the label that a `goto` leads to, the descriptor is tested or closed, and nothing else.
 fn leads_to_close(function: &FunctionSource, jump: StmtId, name: &str) -> bool {
     let StmtKind::Goto { label } = &function.stmt(jump).kind else { return false };
     let Some((target, _)) = function.labels().find(|(_, name)| name == label) else { return false };
     let from = function.stmt(target).span.start;
+    from > function.stmt(jump).span.start && is_only_closed(function, name, |at| at >= from)
+}
+
+/// Whether all that is done with a descriptor in some part of the function is to test whether it is one, and to close it.
+fn is_only_closed(function: &FunctionSource, name: &str, part: impl Fn(usize) -> bool) -> bool {
     let closed = |span: caulk_source::Span| {
         function.calls.iter().any(|call| {
             call.callee == "close" && call.result_ignored && call.args.first().is_some_and(|arg| arg.span == span)
@@ -104,6 +152,6 @@ fn leads_to_close(function: &FunctionSource, jump: StmtId, name: &str) -> bool {
             _ => false,
         })
     };
-    let used = function.refs.iter().filter(|used| used.span.start >= from && function.text(used.span) == name);
-    from > function.stmt(jump).span.start && used.map(|used| used.span).all(|span| closed(span) || tested(span))
+    let used = function.refs.iter().filter(|used| part(used.span.start) && function.text(used.span) == name);
+    used.map(|used| used.span).all(|span| closed(span) || tested(span))
 }

@@ -91,7 +91,7 @@ fn asks_taker(bench: &Bench<'_>, branch: StmtId, holder: &str) -> bool {
 }
 
 /// Under a test that the pointer is null.
-fn is_null_here(bench: &Bench<'_>, stmt: StmtId, holder: &str) -> bool {
+pub fn is_null_here(bench: &Bench<'_>, stmt: StmtId, holder: &str) -> bool {
     let function = &bench.target.function;
     let nulls =
         [format!("{holder} == NULL"), format!("!{holder}"), format!("NULL == {holder}"), format!("{holder} < 0")];

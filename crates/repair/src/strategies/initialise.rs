@@ -12,7 +12,8 @@
 
 use caulk_source::{Decl, DeclKind, Edit, EditSet, Origin, Snippet, Span, StmtKind};
 
-use super::{Bench, Proposals, code_of};
+use super::exits::what;
+use super::{Bench, Proposals, code_of, frontier};
 use crate::change::Candidate;
 use crate::target::root;
 
@@ -41,6 +42,30 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let made = released.map(|edits| with_value(edits, decl, value));
         let title = format!("let `{holder}` be {value} until it is set, and release it at the exit");
         all.add(made, |edits| Candidate::new(function, "initialise-and-release", title, edits).calling(&call));
+    }
+    before_jump(bench, all);
+}
+
+/// Where the exit may not release it, because it was released on another way there: before the jump that loses it.
+fn before_jump(bench: &Bench<'_>, all: &mut Proposals) {
+    let function = &bench.target.function;
+    let Some(source) = bench.target.source else { return };
+    for (id, stmt) in function.stmts.iter_ids() {
+        let leaves = matches!(stmt.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Goto { .. });
+        if !leaves || stmt.span.start < function.stmt(source).span.start {
+            continue;
+        }
+        for (holder, call) in bench.releases_at(stmt.span.start) {
+            let decl = function.variable_at(root(&holder), stmt.span.start).map(|decl| &function.decls[decl]);
+            let Some(decl) = decl.filter(|decl| decl.name == holder && unset(decl) == Some("NULL")) else { continue };
+            if call.contains('\n') || frontier::is_null_here(bench, id, &holder) {
+                continue;
+            }
+            let made = function.insert_before(id, &code_of(&call)).map(|edits| with_value(edits, decl, "NULL"));
+            let title =
+                format!("let `{holder}` be NULL until it is set, and release it before the {}", what(&stmt.kind));
+            all.add(made, |edits| Candidate::new(function, "initialise-and-release", title, edits).calling(&call));
+        }
     }
 }
 
