@@ -1,6 +1,6 @@
 //! What well-known functions do, as `caulk models` says it.
 
-use caulk_models::Models;
+use caulk_models::{Effect, Models, Place};
 
 #[track_caller]
 fn contract(expected: &str) {
@@ -78,7 +78,9 @@ fn streams_and_descriptors() {
 fn other_resources() {
     contract("getaddrinfo: allocates address list at *argument 3; not 0 on failure");
     contract("regcomp: allocates compiled regular expression at argument 0; not 0 on failure");
-    contract("mmap: allocates mapping; argument 2 says whether the memory may be written; -1 on failure");
+    contract(
+        "mmap: if argument 0 is null, allocates mapping; argument 2 says whether the memory may be written; -1 on failure",
+    );
     contract(
         "deflateInit_: unless something lies at byte 80 of *argument 0, allocates compression stream at argument 0; \
          not 0 on failure",
@@ -108,7 +110,7 @@ fn keeping_and_leaving() {
     );
     contract("qsort: calls argument 3 with argument 0");
     contract(
-        "tsearch: stores argument 0 into argument 1; calls argument 2 with argument 0; the result belongs to the library; 0 or null on failure",
+        "tsearch: takes argument 0; calls argument 2 with argument 0; the result belongs to the library; 0 or null on failure",
     );
     contract("exit: never returns");
     contract("error: never returns if argument 0 is not 0");
@@ -130,4 +132,100 @@ fn g_free_and_free_are_one_and_fclose_is_not() {
     assert!(descriptor.is_integer && descriptor.opaque && !descriptor.is_memory);
     assert!(models.families[family("regex")].is_inline);
     assert!(models.families[family("memory")].is_memory);
+}
+
+/// Does the function keep this argument, hand it on, or hold it for somebody?
+fn keeps(name: &str, number: u32) -> bool {
+    let models = Models::builtin();
+    let model = models.get(name).unwrap_or_else(|| panic!("no model of {name}"));
+    model.effects.iter().any(|effect| match effect {
+        Effect::Takes { place: Place::Arg(arg), .. } | Effect::Stores { arg, .. } => *arg == number,
+        Effect::Takes { place: Place::Deref(arg) | Place::Field(arg, _), .. } => *arg == number,
+        Effect::Registers { data, .. } | Effect::Calls { data, .. } => *data == Some(number),
+        _ => false,
+    })
+}
+
+/// May what lies in this argument come back from the function, or live on in what it makes?
+fn hands_out(name: &str, number: u32) -> bool {
+    let models = Models::builtin();
+    let model = models.get(name).unwrap_or_else(|| panic!("no model of {name}"));
+    !model.returns.borrowed
+        && model.effects.iter().any(|effect| matches!(effect, Effect::Sends { arg, size: None, .. } if *arg == number))
+}
+
+#[test]
+fn what_is_kept() {
+    for (name, argument) in [
+        ("aio_read", 0),
+        ("argp_parse", 5),
+        ("BIO_ctrl", 3),
+        ("bufferevent_openssl_socket_new", 2),
+        ("bufferevent_setfd", 1),
+        ("bufferevent_socket_new", 0),
+        ("bufferevent_socket_new", 1),
+        ("clone", 1),
+        ("curl_formadd", 5),
+        ("dcngettext", 2),
+        ("event_base_once", 1),
+        ("event_new", 1),
+        ("EVP_PKEY_CTX_ctrl", 5),
+        ("evconnlistener_new", 5),
+        ("evhttp_accept_socket", 1),
+        ("fopencookie", 0),
+        ("g_hash_table_insert", 2),
+        ("g_intern_static_string", 0),
+        ("g_io_channel_unix_new", 0),
+        ("g_list_reverse", 0),
+        ("g_ptr_array_add", 1),
+        ("g_regex_match", 1),
+        ("g_unix_fd_add", 0),
+        ("lio_listio", 3),
+        ("mq_notify", 1),
+        ("pam_set_item", 2),
+        ("pam_start", 2),
+        ("pcre2_match_8", 1),
+        ("pthread_attr_setstack", 1),
+        ("pthread_sigqueue", 2),
+        ("re_compile_pattern", 2),
+        ("regfree", 0),
+        ("SSL_set_ex_data", 2),
+        ("timer_create", 1),
+        ("xmlDocSetRootElement", 1),
+        ("xmlSaveToBuffer", 0),
+        ("xmlSaveToFd", 0),
+        ("xmlSchemaNewDocParserCtxt", 0),
+        ("xmlXPathNewNodeSet", 0),
+    ] {
+        assert!(keeps(name, argument), "{name}: argument {argument}");
+    }
+}
+
+#[test]
+fn what_comes_out_of_a_container() {
+    for name in [
+        "curl_easy_duphandle",
+        "g_list_copy",
+        "g_list_free",
+        "g_list_nth_data",
+        "g_queue_copy",
+        "g_queue_pop_head",
+        "menu_items",
+        "OPENSSL_sk_dup",
+        "OPENSSL_sk_pop",
+        "OPENSSL_sk_value",
+        "xmlHashLookup",
+    ] {
+        assert!(hands_out(name, 0), "{name}");
+    }
+}
+
+/// Where the manual says "0 on success", any other result is a failure.
+#[test]
+fn zero_is_success() {
+    let models = Models::builtin();
+    for name in ["get_default_context_with_level", "getcon", "getifaddrs", "getseuserbyname", "timer_create"] {
+        let returns = &models.get(name).unwrap_or_else(|| panic!("no model of {name}")).returns;
+        assert!(returns.zero || returns.fails_nonzero, "{name}");
+    }
 }
