@@ -2,6 +2,7 @@
 
 use caulk_ir::{BinOp, Callee, CmpOp, FuncId, InstId, Op, Target, Ty, ValueId, ValueKind};
 use caulk_models::{Effect, FamilyId};
+use smallvec::SmallVec;
 
 use crate::call::WEIGH;
 use crate::engine::Engine;
@@ -272,8 +273,15 @@ impl Engine<'_> {
         if spec.is_memory || spec.is_integer {
             return false;
         }
+        // One that lives in a variable has put its pointers there (`found.gl_pathv`).
+        let place = Self::inline_place(family);
+        let lives_in = state.cells.iter().filter(|((_, off), cell)| {
+            spec.is_inline && *off == place && self.terms.mentions(cell.term).contains(&obj)
+        });
+        let homes: SmallVec<[ObjId; 2]> = lives_in.map(|((home, _), _)| *home).chain([obj]).collect();
         let inside = |term: TermId| {
-            self.terms.contains(term, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if *of == obj))
+            self.terms
+                .contains(term, &mut |part, _| matches!(part, Term::Content { obj: of, .. } if homes.contains(of)))
         };
         let needed = |value: ValueId| {
             self.function.values.get(value).is_some_and(|known| known.ty == Ty::Ptr)
@@ -282,7 +290,7 @@ impl Engine<'_> {
         let outside = |holder: ObjId| match *self.terms.object(holder) {
             Object::Stack(_) => false,
             Object::Deref(base) => !inside(base),
-            _ => holder != obj,
+            _ => !homes.contains(&holder),
         };
         // The number of a stream stands for it.
         let number = |term: TermId| {

@@ -95,6 +95,17 @@ fn maker<'a>(target: &'a Target<'_>) -> Option<&'a Call> {
 /// one position.
 fn is_over_a_copy(target: &Target<'_>, sides: &Sides) -> bool {
     let function = &target.function;
+    let is_number = |call: &Call| {
+        matches!(call.callee.as_str(), "fileno" | "fileno_unlocked" | "dirfd")
+            && target
+                .name
+                .as_ref()
+                .is_some_and(|name| call.args.iter().any(|arg| function.file.mentions(arg.span, name)))
+    };
+    let is_copy = |call: &Call| COPYING.contains(&call.callee.as_str()) || sides.calls_any(&call.callee, COPYING);
+    if function.calls.iter().any(is_number) && function.calls.iter().any(is_copy) {
+        return true;
+    }
     let Some(made) = maker(target).filter(|made| FOUNDED.contains(&made.callee.as_str())) else { return false };
     let Some(under) = made.args.first() else { return false };
     let copies = |call: &Call| match call.callee.as_str() {
