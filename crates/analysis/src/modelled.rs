@@ -239,23 +239,17 @@ impl Engine<'_> {
             }
         }
         self.note_foundation(&mut state, args, model, result);
+        self.note_address(&mut state, args, model, result);
         self.bind_result(&mut state, inst, result);
         self.collect_within(&mut state, id);
         Some(state)
     }
 
-    /// `fdopen(fd)`: the stream takes the descriptor. If that is not this function's own, whoever has it may go on with
-    /// it, and would miss it once the stream is closed.
-    fn note_foundation(&mut self, state: &mut State, args: &[TermId], model: &FunctionModel, result: TermId) {
-        let made = model.effects.iter().any(|effect| matches!(effect, Effect::Allocates { place: Place::Return, .. }));
-        let foreign = model.effects.iter().any(|effect| match effect {
-            Effect::Takes { place: Place::Arg(arg), .. } => {
-                args.get(*arg as usize).is_some_and(|&arg| self.terms.mentions(arg).is_empty())
-            }
-            _ => false,
-        });
-        if made
-            && foreign
+    /// `mmap(base, …)`: whoever has the address knows what is there now.
+    fn note_address(&mut self, state: &mut State, args: &[TermId], model: &FunctionModel, result: TermId) {
+        let is_given = args.first().is_some_and(|&base| state.facts.range(&self.terms, base).constant() != Some(0));
+        if model.protection.is_some()
+            && is_given
             && let Some((obj, _)) = self.terms.pointee(result)
             && let Some(known) = state.obj_mut(obj)
         {

@@ -9,7 +9,7 @@
 //! - What a callee closes like this is known of none of its callers.
 
 use caulk_ir::{InstId, Op, ValueId, ValueKind};
-use caulk_models::{FamilyId, Place};
+use caulk_models::{Effect, FamilyId, FunctionModel, Place};
 
 use crate::engine::Engine;
 use crate::incident::Doubt;
@@ -19,6 +19,31 @@ use crate::state::State;
 use crate::term::{Term, TermId};
 
 impl Engine<'_> {
+    /// `fdopen(fd)`: the stream takes the descriptor. If that is not this function's own, whoever has it may go on with
+    /// it, and would miss it once the stream is closed.
+    pub(crate) fn note_foundation(
+        &mut self,
+        state: &mut State,
+        args: &[TermId],
+        model: &FunctionModel,
+        result: TermId,
+    ) {
+        let made = model.effects.iter().any(|effect| matches!(effect, Effect::Allocates { place: Place::Return, .. }));
+        let foreign = model.effects.iter().any(|effect| match effect {
+            Effect::Takes { place: Place::Arg(arg), .. } => {
+                args.get(*arg as usize).is_some_and(|&arg| self.terms.mentions(arg).is_empty())
+            }
+            _ => false,
+        });
+        if made
+            && foreign
+            && let Some((obj, _)) = self.terms.pointee(result)
+            && let Some(known) = state.obj_mut(obj)
+        {
+            known.lent = true;
+        }
+    }
+
     /// A descriptor that was handed over is closed, or handed over again: no stream of this function may be closed by a
     /// patch, neither before nor behind that, since it could be the one that has the descriptor.
     pub(crate) fn undermine(&mut self, state: &State) {

@@ -78,9 +78,7 @@ fn streams_and_descriptors() {
 fn other_resources() {
     contract("getaddrinfo: allocates address list at *argument 3; not 0 on failure");
     contract("regcomp: allocates compiled regular expression at argument 0; not 0 on failure");
-    contract(
-        "mmap: if argument 0 is null, allocates mapping; argument 2 says whether the memory may be written; -1 on failure",
-    );
+    contract("mmap: allocates mapping; argument 2 says whether the memory may be written; -1 on failure");
     contract(
         "deflateInit_: unless something lies at byte 80 of *argument 0, allocates compression stream at argument 0; \
          not 0 on failure",
