@@ -245,15 +245,18 @@ impl Engine<'_> {
         Some(state)
     }
 
-    /// `mmap(base, …)`: whoever has the address knows what is there now.
+    /// `mmap(base, …)`: whoever has the address knows what is there now. Where it is null, nobody has.
     fn note_address(&mut self, state: &mut State, args: &[TermId], model: &FunctionModel, result: TermId) {
-        let is_given = args.first().is_some_and(|&base| state.facts.range(&self.terms, base).constant() != Some(0));
-        if model.protection.is_some()
-            && is_given
+        let Some(&base) = args.first().filter(|_| model.protection.is_some()) else { return };
+        let range = state.facts.range(&self.terms, base);
+        if range.constant() != Some(0)
             && let Some((obj, _)) = self.terms.pointee(result)
             && let Some(known) = state.obj_mut(obj)
         {
             known.lent = true;
+            if range.excludes(0) {
+                known.give_away();
+            }
         }
     }
 
