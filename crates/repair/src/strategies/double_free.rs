@@ -3,7 +3,7 @@
 //! Only what releases and nothing else is ever deleted: other deallocators must still do what else they do.
 
 use caulk_findings::{Place, StepKind};
-use caulk_source::{CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, StmtId, StmtKind};
+use caulk_source::{Call, CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, Span, StmtId, StmtKind};
 
 use super::exits::is_pure;
 use super::{Bench, Proposals, is_straight, nulling, with_call};
@@ -38,6 +38,16 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             if second && places.iter().any(|first| is_elsewhere(function, first, stmt)) {
                 return;
             }
+            // On the ways on which it is set anew in between, the first release is the only one that its old block has.
+            let first = &function.calls[call];
+            if !second
+                && function
+                    .calls_at(finding.sink.line, finding.sink.column)
+                    .first()
+                    .is_none_or(|&last| is_set_between(function, first, &function.calls[last], &value))
+            {
+                return;
+            }
             let probe = if second { probe(function, stmt, call) } else { first_probe(bench, function, stmt, call) };
             if probe.is_none() {
                 return;
@@ -54,6 +64,19 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     nulling::propose(bench, all, &earlier);
 }
 
+/// May what is released be set anew between two releases, by an assignment or by somebody who is given an address? Where
+/// the second stands before the first, a loop leads there, and all that is not between them lies on its way.
+fn is_set_between(function: &FunctionSource, first: &Call, second: &Call, value: &str) -> bool {
+    let between = |span: Span| match first.span.end <= second.span.start {
+        true => span.start >= first.span.end && span.end <= second.span.start,
+        false => span.start >= first.span.end || span.end <= second.span.start,
+    };
+    let sets = |lhs: Span| value.starts_with(function.text(lhs).as_str());
+    let assigned = function.assigns.iter().any(|assign| between(assign.span) && sets(assign.lhs));
+    let is_address = |call: &Call| call.args.iter().any(|arg| function.text(arg.span).starts_with('&'));
+    assigned || function.calls.iter().any(|call| between(call.span) && is_address(call))
+}
+
 /// `free(p); …; free(p);` with no way in or out in between: the second does nothing that is right, whatever came
 /// before.
 fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
@@ -67,20 +90,9 @@ fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
         return;
     };
     for first in places.iter().filter_map(|place| call_at(place)) {
-        let changed = function.assigns.iter().any(|assign| {
-            assign.span.start >= first.span.end
-                && assign.span.end <= second.span.start
-                && value.starts_with(function.text(assign.lhs).as_str())
-        });
-        let given = function.calls.iter().any(|call| {
-            call.span.start >= first.span.end
-                && call.span.end <= second.span.start
-                && call.args.iter().any(|arg| function.text(arg.span).starts_with('&'))
-        });
         if is_straight(bench, first.stmt, second.stmt)
             && takes::surely(bench.survey, function, first, &value, &finding.release)
-            && !changed
-            && !given
+            && !is_set_between(function, first, second, &value)
         {
             let title = format!("delete the second release of {}", finding.object);
             all.add(delete(function, second.stmt), |edits| {
