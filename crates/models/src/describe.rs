@@ -1,6 +1,6 @@
 //! A model in words, for `caulk models`.
 
-use crate::types::{Condition, Effect, FamilyId, FunctionModel, Models, Place};
+use crate::types::{Condition, Course, Effect, FamilyId, FunctionModel, Models, Place};
 
 impl Models {
     /// One line: `fdopen: allocates a file stream; on success takes argument 0; null on failure`.
@@ -61,6 +61,19 @@ impl Models {
         }
         if returns.draws {
             parts.push("takes the next each time".to_owned());
+        }
+        if let Some(course) = model.course {
+            parts.push(
+                match course {
+                    Course::Waits => "waits, asks or starts something",
+                    Course::Reads => "takes something in",
+                    Course::Jumps => "goes on elsewhere",
+                    Course::BeginsThread => "begins a thread",
+                    Course::EndsThread => "ends the thread",
+                    Course::Replaced => "another program may take the place of this one",
+                }
+                .to_owned(),
+            );
         }
         match returns.fails {
             Some(0) => parts.push("0 or null on failure".to_owned()),

@@ -35,4 +35,4 @@ mod reader;
 mod types;
 
 pub use document::{ConfigError, ConfigErrors, Document, Section, nearest};
-pub use types::{Condition, Effect, FamilyId, FamilySpec, FunctionModel, Models, Origin, Place, ReturnModel};
+pub use types::{Condition, Course, Effect, FamilyId, FamilySpec, FunctionModel, Models, Origin, Place, ReturnModel};

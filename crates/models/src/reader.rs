@@ -44,6 +44,7 @@
 //! | `fails` | `null`, `negative`, `nonpositive`, `nonzero`, or a number: the result that means failure |
 //! | `pure` | true: same arguments and memory, same result |
 //! | `draws` | true: each call takes the next of what there is (`read`, `getc`, `rand`), so that no two are the same |
+//! | `course` | what becomes of the process: it `waits`, `reads`, `jumps`, `begins a thread`, `ends the thread`, or `is replaced` (`execv`) |
 //! | `like` | the name of another function; stands alone |
 //!
 //! # Invariants
@@ -58,7 +59,7 @@ use toml::de::DeValue;
 
 use crate::document::{ConfigError, ConfigErrors, Document, Section, integer, join, nearest};
 use crate::phrase::{Unexpected, Words};
-use crate::types::{Effect, FamilyId, FamilySpec, FunctionModel, Models, Origin, Place, ReturnModel};
+use crate::types::{Course, Effect, FamilyId, FamilySpec, FunctionModel, Models, Origin, Place, ReturnModel};
 
 const FAMILY_KEYS: &[&str] = &["noun", "release", "handle", "memory", "same-as"];
 const HANDLES: &[&str] = &["pointer", "opaque", "integer", "inline"];
@@ -87,7 +88,16 @@ const FUNCTION_KEYS: &[&str] = &[
     "fails",
     "pure",
     "draws",
+    "course",
     "like",
+];
+const COURSES: &[(&str, Course)] = &[
+    ("waits", Course::Waits),
+    ("reads", Course::Reads),
+    ("jumps", Course::Jumps),
+    ("begins a thread", Course::BeginsThread),
+    ("ends the thread", Course::EndsThread),
+    ("is replaced", Course::Replaced),
 ];
 const FAILS: &[&str] = &["null", "negative", "nonpositive", "nonzero"];
 const RETURNS: &[&str] = &["borrowed", "nonnull", "nonnegative", "errno", "zero", "never", "twice", "number", "into"];
@@ -233,6 +243,7 @@ impl Reader<'_> {
                 needs: Vec::new(),
                 keeps_nothing: false,
                 protection: None,
+                course: None,
                 returns: ReturnModel::default(),
                 origin: Origin { file: Arc::clone(&self.file), line: self.document.line(&key.span()) },
             };
@@ -274,6 +285,7 @@ impl Reader<'_> {
             "pure" => model.returns.pure = self.flag(at, value)?,
             "draws" => model.returns.draws = self.flag(at, value)?,
             "fails" => self.fails(&mut model.returns, at, value)?,
+            "course" => model.course = Some(self.course(at, value)?),
             "like" if keys > 1 => return Err(self.error(at, value, "`like` must be the only key")),
             "like" => {
                 let DeValue::String(of) = value.get_ref() else {
@@ -461,6 +473,18 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn course(&self, at: &At<'_>, value: &Spanned<DeValue<'_>>) -> Result<Course, ConfigError> {
+        let DeValue::String(word) = value.get_ref() else {
+            return Err(self.error(at, value, "must be a word, such as `waits`"));
+        };
+        let known = COURSES.iter().find(|(name, _)| name == word);
+        known.map(|(_, course)| *course).ok_or_else(|| {
+            let mut error = self.error(at, value, &format!("unknown value `{word}`"));
+            error.suggestion = nearest(word, COURSES.iter().map(|(name, _)| *name)).map(str::to_owned);
+            error
+        })
+    }
+
     fn flag(&self, at: &At<'_>, value: &Spanned<DeValue<'_>>) -> Result<bool, ConfigError> {
         value.get_ref().as_bool().ok_or_else(|| self.error(at, value, "must be true or false"))
     }
@@ -483,8 +507,8 @@ impl Reader<'_> {
             let found = if chains.contains_key(of) { None } else { own.or_else(|| self.models.get(of)) };
             if let Some(found) = found.cloned() {
                 if let Some(model) = self.functions.iter_mut().find(|model| model.name == like.name) {
-                    (model.effects, model.returns, model.protection) = (found.effects, found.returns, found.protection);
-                    model.keeps_nothing = found.keeps_nothing;
+                    let (name, origin) = (std::mem::take(&mut model.name), model.origin.clone());
+                    *model = FunctionModel { name, origin, ..found };
                 }
                 continue;
             }

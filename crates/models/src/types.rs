@@ -183,6 +183,22 @@ pub struct ReturnModel {
     pub sure: Option<u32>,
 }
 
+/// What a call means for the course of the process, to someone who asks whether it is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Waits for somebody, asks, or starts something (`fgets`, `accept`, `fork`): the process goes on.
+    Waits,
+    /// Takes something in (`read`, `opendir`), as even those may do who are leaving.
+    Reads,
+    /// Does not come back, and the process goes on elsewhere (`longjmp`).
+    Jumps,
+    /// As `Waits`: another thread runs from now on.
+    BeginsThread,
+    EndsThread,
+    /// Another program may take the place of this one, and gets what is open (`execv`).
+    Replaced,
+}
+
 /// Where a model was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
@@ -209,6 +225,7 @@ pub struct FunctionModel {
     pub keeps_nothing: bool,
     /// The argument that says by which accesses the memory may be used: a write without `PROT_WRITE` ends the program.
     pub protection: Option<u32>,
+    pub course: Option<Course>,
     pub returns: ReturnModel,
     pub origin: Origin,
 }

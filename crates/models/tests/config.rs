@@ -71,6 +71,10 @@ fn errors_name_file_line_and_key_and_what_was_meant() {
         "caulk.toml:2: models.functions.f.returns: unknown value `nevr`; did you mean `never`?",
     );
     error(
+        "[models.functions]\nf = { course = \"wait\" }\n",
+        "caulk.toml:2: models.functions.f.course: unknown value `wait`; did you mean `waits`?",
+    );
+    error(
         "[models.functions]\nf = { takes = -1 }\n",
         "caulk.toml:2: models.functions.f.takes: expected a place: `0`, `*0`, `0+8` (argument, from 0) or `return`, \
          found `-1`",

@@ -21,7 +21,7 @@ fn memory() {
     contract("asprintf: allocates memory at *argument 0; -1 on failure");
     contract("__strdup: allocates memory; 0 or null on failure");
     contract(
-        "getline: exchanges memory at *argument 0 in place; writes a number that is not 0 through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; takes the next each time; -1 on failure",
+        "getline: exchanges memory at *argument 0 in place; writes a number that is not 0 through argument 1; needs argument 0, which must not be null; needs argument 2, which must not be null; takes the next each time; waits, asks or starts something; -1 on failure",
     );
     contract(
         "realpath: if argument 1 is null, allocates memory; writes through argument 1; returns argument 1; \
@@ -64,9 +64,9 @@ fn streams_and_descriptors() {
         "pipe: allocates descriptor at byte 0 of *argument 0; allocates descriptor at byte 4 of *argument 0; \
          0 on success; -1 on failure",
     );
-    contract("read: writes through argument 1; takes the next each time; -1 on failure");
+    contract("read: writes through argument 1; takes the next each time; takes something in; -1 on failure");
     contract("fdopendir: allocates directory stream; on success takes argument 0; 0 or null on failure");
-    contract("popen: allocates pipe to a process; 0 or null on failure");
+    contract("popen: allocates pipe to a process; waits, asks or starts something; 0 or null on failure");
     contract(
         "open_memstream: allocates file stream; allocates memory at *argument 0; writes through argument 1; \
          0 or null on failure",
@@ -104,7 +104,7 @@ fn other_resources() {
 fn keeping_and_leaving() {
     contract("putenv: on success takes argument 0; not 0 on failure");
     contract(
-        "pthread_create: keeps argument 2 to call later with argument 3; writes through argument 0; not 0 on failure",
+        "pthread_create: keeps argument 2 to call later with argument 3; writes through argument 0; begins a thread; not 0 on failure",
     );
     contract("qsort: calls argument 3 with argument 0");
     contract(

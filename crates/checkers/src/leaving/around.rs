@@ -9,9 +9,7 @@ use caulk_ir::{
     Callee, ExternId, FuncId, Function, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, Ty, UnitId, ValueId,
     ValueKind,
 };
-use caulk_models::{Effect, FunctionModel};
-
-use super::names::{EXECS, JUMPS, READS, THREAD_BEGINS, THREAD_ENDS, WAITS};
+use caulk_models::{Course, Effect, FunctionModel};
 
 /// What a call is to someone who leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,35 +155,37 @@ impl<'a> Around<'a> {
     fn is_reader(&self, id: FuncId, value: ValueId) -> bool {
         let ValueKind::Address(symbol, _) = self.program.function(id).values[value].kind else { return false };
         match self.program.target(self.program.unit_of(id), symbol) {
-            Target::Extern(external) => READS.contains(&self.program.externs[*external].as_str()),
+            Target::Extern(external) => self.course(*external) == Some(Course::Reads),
             _ => false,
         }
     }
 
     fn foreign(&self, id: ExternId, function: &Function, inst: InstId) -> Foreign {
-        let name = self.program.externs[id].as_str();
         let work = Foreign::Does(Does { work: true, ..Does::default() });
-        if JUMPS.contains(&name) {
-            return Foreign::Jumps;
-        }
-        if THREAD_ENDS.contains(&name) {
-            return Foreign::EndsThread;
-        }
         let Some(model) = self.analysis.knowledge.model(id) else { return work };
+        match model.course {
+            Some(Course::Jumps) => return Foreign::Jumps,
+            Some(Course::EndsThread) => return Foreign::EndsThread,
+            _ => {}
+        }
         let Op::Call(call) = &function.insts[inst].op else { return work };
         let given = |at: u32| call.args.get(at as usize).map(|arg| function.values[*arg].kind);
         if model.returns.never || model.returns.never_if_nonzero.is_some_and(|at| is_nonzero(given(at))) {
             return Foreign::Ends;
         }
-        match WAITS.contains(&name) || call.noreturn {
+        match matches!(model.course, Some(Course::Waits | Course::BeginsThread)) || call.noreturn {
             true => work,
             false => Foreign::Does(Does {
                 work: false,
-                reads: READS.contains(&name),
+                reads: model.course == Some(Course::Reads),
                 makes: makes(model),
-                execs: EXECS.contains(&name),
+                execs: model.course == Some(Course::Replaced),
             }),
         }
+    }
+
+    fn course(&self, id: ExternId) -> Option<Course> {
+        self.analysis.knowledge.model(id)?.course
     }
 
     /// May the function run in a thread that is not the main one?
@@ -200,7 +200,7 @@ impl<'a> Around<'a> {
         for id in program.functions.ids() {
             let (function, unit) = (program.function(id), program.unit_of(id));
             for (inst, call) in calls(function) {
-                let begins = |external: &ExternId| THREAD_BEGINS.contains(&program.externs[*external].as_str());
+                let begins = |external: &ExternId| self.course(*external) == Some(Course::BeginsThread);
                 if !self.targets(id, inst).1.iter().any(begins) {
                     continue;
                 }

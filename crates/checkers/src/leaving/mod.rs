@@ -43,7 +43,6 @@ mod alternative;
 mod around;
 mod child;
 mod dying;
-mod names;
 mod region;
 mod status;
 
