@@ -303,6 +303,9 @@ impl Engine<'_> {
             }
         }
 
+        for &family in &outcome.swept {
+            self.sweep(&mut state, family);
+        }
         for (obj, known) in &outcome.objs {
             if let Object::Heap { older, .. } = translation.summary.objects[obj.index()] {
                 let fresh = ObjState { freed_at: None, lost: false, lost_at: None, ..*known };

@@ -42,7 +42,8 @@ pub fn covers(terms: &Terms, known: &State, state: &State) -> bool {
     let references = state.cells.iter().all(|&(place, cell)| held(known, place, cell.term));
     let somewhere = state.weak.iter().all(|entry| terms.mentions(entry.1).is_empty() || known.weak.contains(entry));
     let drains = known.drains || !state.drains;
-    objects && values && cells && references && somewhere && drains
+    let sweeps = state.swept.iter().all(|family| known.swept.contains(family));
+    objects && values && cells && references && somewhere && drains && sweeps
 }
 
 /// A release of it would be found good.

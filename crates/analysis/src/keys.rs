@@ -177,5 +177,5 @@ fn effects(state: &State, terms: &Terms, hasher: &mut FxHasher) {
             (id, obj.zeroed, needed, obj.found).hash(hasher);
         }
     }
-    (&state.moved, &state.rewired, state.stir, state.starved, state.drains).hash(hasher);
+    (&state.moved, &state.rewired, state.stir, state.starved, state.drains, &state.swept).hash(hasher);
 }

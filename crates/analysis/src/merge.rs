@@ -142,6 +142,7 @@ impl Joiner<'_> {
             stir: old.stir.max(new.stir),
             stirred: if old.stirred == new.stirred { old.stirred } else { self.site },
             drains: old.drains || new.drains,
+            swept: union(&old.swept, &new.swept, &[]),
             trace: trace::merge(&old.trace, &new.trace),
         };
         for obj in self.ragged {
@@ -564,5 +565,6 @@ pub fn same(a: &State, b: &State) -> bool {
         && a.stir == b.stir
         && a.stirred == b.stirred
         && a.drains == b.drains
+        && a.swept == b.swept
         && a.facts == b.facts
 }

@@ -5,8 +5,7 @@
 //!
 //!     for (i = 3; i < 256; i++) close(i);           // whatever is open from 3 on: closefrom(3)
 //!
-//! # Known imprecision
-//! - What a callee closes like this is known of none of its callers.
+//! Callers are told by outcome ([`Outcome::swept`](crate::summary::Outcome::swept)): what they had open may be closed.
 
 use caulk_ir::{InstId, Op, ValueId, ValueKind};
 use caulk_models::{Effect, FamilyId, FunctionModel, Place};
@@ -86,6 +85,9 @@ impl Engine<'_> {
             known.give_away();
             known.lost = false;
             known.status = known.status.join(Status::FREED);
+        }
+        if let Err(at) = state.swept.binary_search(&family) {
+            state.swept.insert(at, family);
         }
         self.undermine(state);
     }

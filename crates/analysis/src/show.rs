@@ -65,6 +65,10 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
             Stir::Changed => line(&mut out, 2, "what lies behind globals may have changed"),
             Stir::Released => line(&mut out, 2, "what lies behind globals may have changed or been released"),
         }
+        for &family in &outcome.swept {
+            let family = &knowledge.models.families[family].name;
+            line(&mut out, 2, &format!("may release whatever there is of `{family}`, whoever has it"));
+        }
         if outcome.drained && summary.outcomes.iter().any(|other| !summary.drains_with(other)) {
             line(&mut out, 2, "releases parts of its inputs that have no name of their own");
         }

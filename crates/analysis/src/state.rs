@@ -57,6 +57,8 @@ pub struct State {
     pub stirred: u32,
     /// Parts of inputs that have no name were released on the way.
     pub drains: bool,
+    /// Families of which whatever there was may have been released on the way, whoever had it; sorted.
+    pub swept: Shared<FamilyId>,
     pub trace: Trace,
 }
 

@@ -76,6 +76,8 @@ pub struct Outcome {
     pub stir: Stir,
     /// It releases parts of its inputs that have no name.
     pub drained: bool,
+    /// Families of which it may release whatever there is, the caller's too (`closefrom`); sorted.
+    pub swept: Vec<FamilyId>,
     pub result: Option<TermId>,
     /// Conditions on inputs: the term lies between the bounds and is none of the values.
     pub ranges: Vec<(TermId, i64, i64, Vec<i64>)>,
@@ -202,6 +204,7 @@ impl Summary {
                     && outcome.weak.is_empty()
                     && outcome.changed.is_empty()
                     && outcome.rewired.is_empty()
+                    && outcome.swept.is_empty()
                     && outcome.stir == Stir::Nothing
                     && outcome.objs.iter().all(|(id, obj)| {
                         !matches!(self.objects[id.index()], Object::Heap { .. })
@@ -372,6 +375,7 @@ impl<'a> Exporter<'a> {
             starved: state.starved,
             stir: state.stir,
             drained: state.drains,
+            swept: state.swept.to_vec(),
             result: state.value(RESULT).map(|term| self.term(term)),
             ..Outcome::default()
         };

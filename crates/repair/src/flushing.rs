@@ -102,16 +102,15 @@ fn is_over_a_copy(target: &Target<'_>, sides: &Sides) -> bool {
                 .as_ref()
                 .is_some_and(|name| call.args.iter().any(|arg| function.file.mentions(arg.span, name)))
     };
-    let is_copy = |call: &Call| COPYING.contains(&call.callee.as_str()) || sides.calls_any(&call.callee, COPYING);
-    if function.calls.iter().any(is_number) && function.calls.iter().any(is_copy) {
+    let copies = |call: &Call| match call.callee.as_str() {
+        "fcntl" | "fcntl64" => function.text(call.span).contains("F_DUPFD"),
+        callee => COPYING.contains(&callee) || sides.calls_any(callee, COPYING),
+    };
+    if function.calls.iter().any(is_number) && function.calls.iter().any(copies) {
         return true;
     }
     let Some(made) = maker(target).filter(|made| FOUNDED.contains(&made.callee.as_str())) else { return false };
     let Some(under) = made.args.first() else { return false };
-    let copies = |call: &Call| match call.callee.as_str() {
-        "fcntl" => function.text(call.span).contains("F_DUPFD"),
-        callee => COPYING.contains(&callee) || sides.calls_any(callee, COPYING),
-    };
     let name = function.text(under.span);
     let declared = function.decls.iter().filter(|decl| decl.name == name).filter_map(|decl| decl.init);
     let assigned = function.assigns.iter().filter(|assign| function.text(assign.lhs) == name).map(|assign| assign.rhs);
