@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Everything that decides what a function's analysis comes to, or how it is written down.
-const SOURCES: [&str; 4] = ["src", "../ir/src", "../models/src", "../base/src"];
+const SOURCES: [&str; 5] = ["src", "../ir/src", "../models/src", "../models/data", "../base/src"];
 
 fn main() {
     let mut files = Vec::new();

@@ -261,6 +261,18 @@ impl Models {
         self.functions.keys().map(String::as_str).chain(libraries)
     }
 
+    /// Are those of the libraries among them?
+    pub fn has_libraries(&self) -> bool {
+        self.libraries.is_some()
+    }
+
+    /// Those that do not come with caulk, sorted by name.
+    pub fn added(&self) -> Vec<&FunctionModel> {
+        let mut all: Vec<_> = self.functions.values().collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
     /// All models, sorted by name.
     pub fn sorted(&self) -> Vec<&FunctionModel> {
         let mut names: Vec<_> = self.names().collect();

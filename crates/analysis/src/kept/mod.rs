@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use caulk_base::{ContentHash, FxHashMap, Hasher, IdVec, Store};
 use caulk_ir::{FuncId, GlobalId, Program, UnitId};
-use caulk_models::Models;
+use caulk_models::{FunctionModel, Models};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -350,9 +350,12 @@ fn base(models: &Models, limits: Limits) -> ContentHash {
     for family in models.families.iter() {
         out.field(format!("{family:?}"));
     }
-    for model in models.sorted() {
-        let user = model.origin.is_user();
-        out.field(format!("{} {:?} {:?} {:?} {user}", model.name, model.effects, model.needs, model.returns));
+    // The libraries' models are part of the version: reading all of them takes longer than many a program.
+    out.number(u64::from(models.has_libraries()));
+    for model in models.added() {
+        let FunctionModel { name, effects, needs, keeps_nothing, protection, course, returns, origin } = model;
+        let user = origin.is_user();
+        out.field(format!("{name} {effects:?} {needs:?} {keeps_nothing} {protection:?} {course:?} {returns:?} {user}"));
     }
     out.finish()
 }

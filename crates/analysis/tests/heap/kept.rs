@@ -149,6 +149,12 @@ fn other_limits_and_other_models_are_another_analysis() {
     more.extend_from_toml("[models.functions]\nmake = { allocates = \"memory\", fails = \"null\" }\n", "caulk.toml")
         .unwrap();
     assert_eq!(all(Limits::default(), &more), 7);
+    // Every word of a model counts.
+    for word in ["keeps = \"nothing\"", "protection = 1", "course = \"waits\""] {
+        let mut other = Models::builtin();
+        other.extend_from_toml(&format!("[models.functions]\nmake = {{ {word} }}\n"), "caulk.toml").unwrap();
+        assert_eq!(all(Limits::default(), &other), 7, "{word}");
+    }
     assert_eq!(all(Limits::default(), &models), 0, "each has a place of its own");
 }
 
