@@ -188,9 +188,13 @@ impl Facts {
             pairs.mine.extend(self.atoms_beyond(terms, other, MAX_SIDE - pairs.mine.len()));
             pairs.theirs.extend(other.atoms_beyond(terms, self, MAX_SIDE - pairs.theirs.len()));
         }
+        let same = self.clauses == other.clauses;
+        let news = !pairs.opposite.is_empty() || !(pairs.mine.is_empty() || pairs.theirs.is_empty());
+        if same && !news && self.clauses.len() <= MAX_CLAUSES && self.clauses.is_sorted_by(|a, b| a < b) {
+            return self.clauses.clone();
+        }
         // Most are not kept: they are copied when that is known.
         let mut joined: SmallVec<[(&Literal, &Literal); 24]> = SmallVec::new();
-        let same = self.clauses == other.clauses;
         joined.extend(self.clauses.iter().filter(|clause| same || holds_in(other, clause)).map(sides));
         joined.extend(other.clauses.iter().filter(|clause| !same && holds_in(self, clause)).map(sides));
         if pairs.wanted {

@@ -501,7 +501,7 @@ impl Engine<'_> {
         if states.len() < 2 {
             return states;
         }
-        let mut of = Keys::new(grain, loop_head);
+        let of = Keys::new(grain, loop_head);
         // Beside each key: are all places of its state named for this block?
         let mut keys: SmallVec<[(u64, bool); 16]> = SmallVec::new();
         let mut merged: Vec<State> = Vec::with_capacity(states.len());

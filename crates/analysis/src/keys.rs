@@ -4,64 +4,39 @@
 //!     log(y);                    // two keys: two states go on
 //!     if (y) free(p);
 //!
-//! States that come from one another share most of their lists; what a list adds to the key is worked out once.
+//! States that come from one another share most of their lists; what a list adds to the key is worked out once, and
+//! remembered by the list.
 
 use std::hash::{Hash, Hasher};
 
 use caulk_base::FxHasher;
-use smallvec::SmallVec;
 
 use crate::counted;
 use crate::merge::{Grain, RESULT, deref_depth};
 use crate::object::{ObjId, ObjState, Object, Status};
-use crate::place::Off;
-use crate::shared::Shared;
-use crate::state::{Cell, State};
+use crate::state::State;
 use crate::term::{Term, TermId, Terms};
 
-/// The keys of states that may have lists in common: those of a list are worked out once.
+/// What states are told apart by where they meet.
 pub struct Keys {
     grain: Grain,
     loop_head: bool,
-    objs: Known<(ObjId, ObjState)>,
-    cells: Known<((ObjId, Off), Cell)>,
-}
-
-/// The keys of lists, as far as they are remembered.
-struct Known<T> {
-    lists: SmallVec<[(Shared<T>, u64); REMEMBERED]>,
-    next: usize,
-}
-
-const REMEMBERED: usize = 4;
-
-impl<T: 'static> Known<T> {
-    fn nothing() -> Self {
-        Self { lists: SmallVec::new(), next: 0 }
-    }
-
-    fn key(&mut self, list: &Shared<T>, key: impl FnOnce() -> u64) -> u64 {
-        if let Some((_, key)) = self.lists.iter().find(|(known, _)| known.is_same(list)) {
-            return *key;
-        }
-        let key = key();
-        if self.lists.len() < REMEMBERED {
-            self.lists.push((list.clone(), key));
-        } else {
-            self.lists[self.next] = (list.clone(), key);
-            self.next = (self.next + 1) % REMEMBERED;
-        }
-        key
-    }
 }
 
 impl Keys {
     pub fn new(grain: Grain, loop_head: bool) -> Self {
-        Self { grain, loop_head, objs: Known::nothing(), cells: Known::nothing() }
+        Self { grain, loop_head }
+    }
+
+    /// What a list of cells is asked for: it adds the same to some keys.
+    fn of_cells(&self) -> u8 {
+        let exact = u8::from(matches!(self.grain, Grain::Effect | Grain::Fine));
+        let owned = u8::from(self.grain == Grain::Owned);
+        exact | u8::from(exact != 0 && self.loop_head) << 1 | owned << 2
     }
 
     /// States with equal keys may be merged.
-    pub fn of(&mut self, state: &State, terms: &Terms) -> u64 {
+    pub fn of(&self, state: &State, terms: &Terms) -> u64 {
         let (grain, loop_head) = (self.grain, self.loop_head);
         let mut hasher = FxHasher::default();
         match grain {
@@ -75,10 +50,10 @@ impl Keys {
             Grain::Effect => effects(state, terms, &mut hasher),
             Grain::Fine | Grain::Coarse | Grain::Owned => {}
         }
-        let objs = self.objs.key(&state.objs, || objects_key(state, terms));
+        let objs = state.objs.key(0, || objects_key(state, terms));
         let cells = || cells_key(state, terms, grain, loop_head);
         // To tell effects apart, the facts are asked, too.
-        let cells = if grain == Grain::Effect { cells() } else { self.cells.key(&state.cells, cells) };
+        let cells = if grain == Grain::Effect { cells() } else { state.cells.key(self.of_cells(), cells) };
         (objs, cells).hash(&mut hasher);
         let exact = matches!(grain, Grain::Effect | Grain::Fine);
         for (value, term) in &state.env {
@@ -124,7 +99,8 @@ fn objects_key(state: &State, terms: &Terms) -> u64 {
             _ => obj.status != Status::LIVE,
         };
         if matters || obj.owned {
-            (4u8, id, obj.status, obj.escaped, obj.retained).hash(&mut hasher);
+            let said = u32::from_be_bytes([4, obj.status.0, u8::from(obj.escaped), obj.retained]);
+            hasher.write_u64(u64::from(id.0) << 32 | u64::from(said));
         }
     }
     hasher.finish()

@@ -5,9 +5,14 @@
 //!
 //!     if (x) …          // both sides: the same cells, the same objects; only the facts differ
 //!
+//! What tells states apart is worked out of their lists, and most lists stay as they are from one meeting of states to the
+//! next: a list remembers what was worked out of it last (`Shared::key`).
+//!
 //! # Invariants
 //! - A list that is not written to is never copied: `retain` that drops nothing is no write.
+//! - Whoever may write to a list makes it forget its key.
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
@@ -16,7 +21,20 @@ const ROOM: usize = 4;
 
 /// A vector that is copied when it is written to, if somebody else has it, too. The empty one takes no memory.
 #[derive(Debug)]
-pub struct Shared<T>(Option<Rc<Vec<T>>>);
+pub struct Shared<T>(Option<Rc<Listed<T>>>);
+
+#[derive(Clone, Debug)]
+struct Listed<T> {
+    list: Vec<T>,
+    /// What was worked out of it last, and as an answer to what.
+    key: Cell<Option<(u8, u64)>>,
+}
+
+impl<T> Listed<T> {
+    fn new(list: Vec<T>) -> Rc<Self> {
+        Rc::new(Self { list, key: Cell::new(None) })
+    }
+}
 
 impl<T: 'static> Shared<T> {
     const EMPTY: &'static Vec<T> = &Vec::new();
@@ -29,6 +47,19 @@ impl<T: 'static> Shared<T> {
             _ => false,
         }
     }
+
+    /// What `make` works out of the list and of what does not change; `of` tells apart what is asked for.
+    pub fn key(&self, of: u8, make: impl FnOnce() -> u64) -> u64 {
+        let Some(own) = &self.0 else { return make() };
+        match own.key.get() {
+            Some((known, key)) if known == of => key,
+            _ => {
+                let key = make();
+                own.key.set(Some((of, key)));
+                key
+            }
+        }
+    }
 }
 
 impl<T: Clone + 'static> Shared<T> {
@@ -36,14 +67,19 @@ impl<T: Clone + 'static> Shared<T> {
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let Some(list) = &mut self.0 else { return };
         if let Some(own) = Rc::get_mut(list) {
-            own.retain(keep);
+            let before = own.list.len();
+            own.list.retain(keep);
+            if own.list.len() < before {
+                own.key.set(None);
+            }
             return;
         }
-        let Some(first) = list.iter().position(|entry| !keep(entry)) else { return };
-        let mut kept = Vec::with_capacity(list.len() + ROOM);
-        kept.extend_from_slice(&list[..first]);
-        kept.extend(list[first + 1..].iter().filter(|entry| keep(entry)).cloned());
-        *list = Rc::new(kept);
+        let all = &list.list;
+        let Some(first) = all.iter().position(|entry| !keep(entry)) else { return };
+        let mut kept = Vec::with_capacity(all.len() + ROOM);
+        kept.extend_from_slice(&all[..first]);
+        kept.extend(all[first + 1..].iter().filter(|entry| keep(entry)).cloned());
+        *list = Listed::new(kept);
     }
 
     /// The vector, for a loop that writes to some of its entries: only if there is one to write to.
@@ -56,19 +92,21 @@ impl<T: 'static> Deref for Shared<T> {
     type Target = Vec<T>;
 
     fn deref(&self) -> &Vec<T> {
-        self.0.as_deref().unwrap_or(Self::EMPTY)
+        self.0.as_ref().map_or(Self::EMPTY, |own| &own.list)
     }
 }
 
 impl<T: Clone + 'static> DerefMut for Shared<T> {
     fn deref_mut(&mut self) -> &mut Vec<T> {
-        let list = self.0.get_or_insert_default();
+        let list = self.0.get_or_insert_with(|| Listed::new(Vec::new()));
         if Rc::get_mut(list).is_none() {
-            let mut copy = Vec::with_capacity(list.len() + ROOM);
-            copy.extend_from_slice(list);
-            *list = Rc::new(copy);
+            let mut copy = Vec::with_capacity(list.list.len() + ROOM);
+            copy.extend_from_slice(&list.list);
+            *list = Listed::new(copy);
         }
-        Rc::make_mut(list)
+        let own = Rc::make_mut(list);
+        own.key.set(None);
+        &mut own.list
     }
 }
 
@@ -86,7 +124,7 @@ impl<T> Default for Shared<T> {
 
 impl<T> From<Vec<T>> for Shared<T> {
     fn from(list: Vec<T>) -> Self {
-        Self((!list.is_empty()).then(|| Rc::new(list)))
+        Self((!list.is_empty()).then(|| Listed::new(list)))
     }
 }
 
@@ -210,6 +248,22 @@ mod tests {
         after.retain(|_| true);
         assert!(after.edit_if(|&entry| entry > 4).is_empty());
         assert!(before.is_same(&after));
+    }
+
+    #[test]
+    fn a_key_is_worked_out_again_after_a_write() {
+        let mut list = list();
+        let sum = |list: &Shared<u32>| list.key(0, || list.iter().map(|&entry| u64::from(entry)).sum());
+        assert_eq!(sum(&list), 10);
+        assert_eq!(list.key(0, || 0), 10);
+        assert_eq!(list.key(1, || 7), 7);
+        let before = list.clone();
+        list.push(5);
+        assert_eq!((sum(&list), sum(&before)), (15, 10));
+        list.retain(|&entry| entry > 1);
+        assert_eq!(sum(&list), 14);
+        list.retain(|_| true);
+        assert_eq!(list.key(0, || 0), 14);
     }
 
     #[test]
