@@ -24,6 +24,7 @@ mod change;
 mod children;
 mod configurations;
 mod decided;
+mod dying;
 mod flushing;
 mod lasting;
 mod lockstep;

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::children::Children;
+use crate::dying::{self, Dying};
 use crate::outward::{self, Origin, origin};
 use caulk_analysis::Analysis;
 use caulk_ir::{
@@ -280,6 +281,8 @@ pub struct Sides {
     handed: BTreeSet<(String, String)>,
     /// Where a function passes a parameter on: to whom, and as which argument.
     passed: BTreeMap<(String, usize), BTreeSet<(String, usize)>>,
+    /// Functions that may end the process themselves.
+    dying: BTreeMap<String, Dying>,
     pub children: Children,
 }
 
@@ -290,6 +293,10 @@ impl Sides {
         for id in program.functions.ids() {
             let (unit_id, function) = (program.unit_of(id), program.function(id));
             let unit = &program.units[unit_id];
+            if let Some(dying) = dying::of(analysis, id) {
+                let known = sides.dying.entry(function.name.clone()).or_insert(dying);
+                *known = dying.max(*known);
+            }
             let calls = sides.calls.entry(function.name.clone()).or_default();
             for (inst_id, inst) in function.insts.iter_ids() {
                 let Op::Call(call) = &inst.op else { continue };
@@ -359,7 +366,11 @@ impl Sides {
         let own = constructor.map(|constructor| self.reached(constructor, &[]).1).unwrap_or_default();
         let undone = |name: &&str| name.starts_with(COUNT) && own.contains(*name);
         let unlocks = called.contains("pthread_mutex_unlock") && !called.contains("pthread_mutex_lock");
+        // What nobody has asked of the block so far may not be so.
+        let ends = self.dying.get(function) == Some(&Dying::Perhaps)
+            || called.iter().any(|name| *name != function && self.dying.contains_key(*name));
         unlocks
+            || ends
             || self.is_outward(function, &called)
             || called.iter().any(|name| *name == ANYBODY || HEARD.contains(name))
             || !written.iter().all(undone)
