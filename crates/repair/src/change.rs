@@ -50,6 +50,8 @@ pub struct Candidate {
     pub call: Option<String>,
     /// Releases of the author's, by line and column, that are come to by one more way.
     pub reached: Vec<(u32, u32)>,
+    /// It takes a release away where that is an error whatever is compiled.
+    pub everywhere: bool,
     /// Releases of the program that do nothing else only where these members of what they are given are null.
     pub quiet_if_null: Vec<(String, Vec<String>)>,
 }
@@ -66,6 +68,7 @@ impl Candidate {
             probe: None,
             call: None,
             reached: Vec::new(),
+            everywhere: false,
             quiet_if_null: Vec::new(),
         }
     }
@@ -102,6 +105,11 @@ impl Candidate {
 
     pub fn without_release(mut self) -> Self {
         self.expect.releases = false;
+        self
+    }
+
+    pub fn everywhere(mut self) -> Self {
+        self.everywhere = true;
         self
     }
 

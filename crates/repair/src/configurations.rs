@@ -9,7 +9,8 @@
 //! ```
 //!
 //! # Known imprecision
-//! - It is a matter of words: a call that only prints the pointer speaks against the release, too.
+//! - It is a matter of words: a call that only prints the pointer speaks against the release, too, unless compiled code has
+//!   a call of the same function that is given it.
 //! - Of callees, only those are looked into that the function itself gives the pointer to; of macros, only those
 //!   that the same file defines.
 
@@ -19,7 +20,7 @@ use caulk_source::{DeclKind, FileText, FunctionSource, Span, StmtKind, Token, To
 use crate::change::{self, Candidate};
 use crate::decided;
 use crate::strategies::Bench;
-use crate::target::{Target, root};
+use crate::target::root;
 
 /// Words that begin a statement, but no declaration.
 const NO_TYPES: &[&[u8]] = &[b"return", b"goto", b"else", b"do", b"case", b"extern"];
@@ -30,9 +31,10 @@ const STANDARD: &[&str] = &["NULL", "EOF", "true", "false"];
 const JUMPS: &[&str] = &["return", "goto", "break", "continue"];
 
 /// Why the candidate's releases may be wrong in a configuration that was not analysed.
-pub fn speaks_against(target: &Target<'_>, candidate: &Candidate) -> Option<String> {
+pub fn speaks_against(bench: &Bench<'_>, candidate: &Candidate) -> Option<String> {
+    let target = bench.target;
     let function = &target.function;
-    if candidate.file != function.file.path {
+    if candidate.file != function.file.path || candidate.everywhere {
         return None;
     }
     let holders = target.holders();
@@ -53,7 +55,8 @@ pub fn speaks_against(target: &Target<'_>, candidate: &Candidate) -> Option<Stri
         for branch in others.into_iter().filter(|branch| !is_compiled(function, *branch)) {
             // The block may go by another name there than the one by which it is released.
             let mut names = std::iter::once(&argument).chain(&holders);
-            if let Some(name) = names.find(|name| concerns(function, branch, name, at)) {
+            let lent = |tokens: &[Token], place: usize, name: &str| is_only_lent(bench, tokens, place, name);
+            if let Some(name) = names.find(|name| concerns(function, branch, name, at, &lent)) {
                 return Some(format!("another configuration has more code with `{}`", root(name)));
             }
         }
@@ -79,9 +82,15 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         .filter(|used| concerned(used.span) || used.args.iter().any(|arg| holders.contains(&function.text(*arg))));
     let callees = function.calls.iter().filter(|call| concerned(call.span)).map(|call| &call.callee);
     for name in macros.map(|used| &used.name).chain(callees) {
-        let elsewhere =
-            || bench.workshop.varying_function(name, bench.patched).map(|body| definitions(&body.file, name));
-        if definitions(&function.file, name).max(elsewhere().unwrap_or(0)) > 1 {
+        // What is defined where this function is not compiled is nothing that it could call.
+        let here = definitions(&function.file, name);
+        let meant = here.into_iter().filter(|at| !function.file.regions.never_together(*at, function.span.start));
+        let elsewhere = || {
+            let body = bench.workshop.varying_function(name, bench.patched);
+            let body = body.filter(|body| body.file.path != function.file.path);
+            body.map_or(0, |body| definitions(&body.file, name).len())
+        };
+        if meant.count().max(elsewhere()) > 1 {
             return Some(format!("`{name}` is something else in another configuration"));
         }
     }
@@ -105,7 +114,7 @@ pub fn in_callees(bench: &Bench<'_>) -> Option<String> {
         }
         let branches = body.file.regions.branches_beside(body.span, body.span.end);
         let other = |branch: &&Span| !is_compiled(&body, **branch);
-        let keeps = |branch: &Span| names.iter().any(|name| concerns(&body, *branch, name, usize::MAX));
+        let keeps = |branch: &Span| names.iter().any(|name| concerns(&body, *branch, name, usize::MAX, &NEVER));
         if branches.iter().filter(other).any(keeps) {
             return Some(format!("`{}` does more with it in another configuration", call.callee));
         }
@@ -134,7 +143,7 @@ fn by_constant(program: &Program, function: &FunctionSource, names: &[String], m
             rest.covers(stmt.span) && matches!(stmt.kind, StmtKind::Return { value: Some(_) })
         };
         let another = makes && function.stmts.iter().any(returns);
-        let concerned = another || names.iter().any(|name| concerns(function, rest, name, usize::MAX));
+        let concerned = another || names.iter().any(|name| concerns(function, rest, name, usize::MAX, &NEVER));
         if concerned && !decided::is_open(program, function, cond) {
             return Some(format!("`{}` is something else in another configuration", used.name));
         }
@@ -182,28 +191,34 @@ fn is_configured(file: &FileText, name: &str) -> bool {
     found > 1
 }
 
-/// How often a file defines a function or macro, in whatever configuration.
-fn definitions(file: &FileText, name: &str) -> usize {
-    let lines = file.bytes.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_start());
-    let directives = lines.filter_map(|line| line.strip_prefix(b"#")).map(|line| line.trim_ascii_start());
-    let defined = directives.filter_map(|line| line.strip_prefix(b"define")).map(|line| line.trim_ascii_start());
-    let is_name = |line: &&[u8]| {
+/// Where a file defines a function or macro, in whatever configuration.
+fn definitions(file: &FileText, name: &str) -> Vec<usize> {
+    let is_name = |line: &[u8]| {
         let rest = line.strip_prefix(name.as_bytes());
         rest.is_some_and(|rest| !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
     };
-    let macros = defined.filter(is_name).count();
+    let defines = |line: &[u8]| {
+        let directive = line.trim_ascii_start().strip_prefix(b"#").map(<[u8]>::trim_ascii_start);
+        let defined = directive.and_then(|line| line.strip_prefix(b"define")).map(<[u8]>::trim_ascii_start);
+        defined.is_some_and(is_name)
+    };
+    let (mut found, mut start) = (Vec::new(), 0);
+    for line in file.bytes.split_inclusive(|byte| *byte == b'\n') {
+        found.extend(defines(line).then_some(start));
+        start += line.len();
+    }
     let tokens = file.tokens_in(Span::new(0, file.bytes.len()));
-    let (mut functions, mut depth) = (0, 0usize);
+    let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate() {
         if token.is(b'{') {
             depth += 1;
         } else if token.is(b'}') {
             depth = depth.saturating_sub(1);
         } else if file.slice(token.span) == name.as_bytes() && depth == 0 && has_body(&tokens[at + 1..]) {
-            functions += 1;
+            found.push(token.span.start);
         }
     }
-    macros + functions
+    found
 }
 
 /// `(…) {`
@@ -239,9 +254,50 @@ fn is_compiled(function: &FunctionSource, branch: Span) -> bool {
         || function.refs.iter().any(|used| branch.contains(used.span.start))
 }
 
+/// Whether the name at a place among tokens is only lent to a call there.
+type Lent<'a> = dyn Fn(&[Token], usize, &str) -> bool + 'a;
+
+const NEVER: fn(&[Token], usize, &str) -> bool = |_, _, _| false;
+
+/// `n = wait_for(p, 0);` in code that is not compiled, where compiled code has `wait_for(p, limit)`, too: a function of the
+/// program that keeps and releases nothing on any way through, whatever else it is given, and returns a small number.
+fn is_only_lent(bench: &Bench<'_>, tokens: &[Token], place: usize, name: &str) -> bool {
+    let (function, survey) = (&bench.target.function, bench.survey);
+    let text = |at: usize| tokens.get(at).map(|token| function.file.slice(token.span));
+    let is_end = |at: usize| tokens.get(at).is_some_and(|token| token.is(b',') || token.is(b')'));
+    // Back to the bracket that the name stands in, counting the arguments before it.
+    let (mut depth, mut argument, mut at) = (0usize, 0usize, place);
+    loop {
+        let Some(before) = at.checked_sub(1) else { return false };
+        let token = &tokens[before];
+        match () {
+            () if token.is(b')') || token.is(b']') => depth += 1,
+            () if token.is(b'(') && depth == 0 => break,
+            () if token.is(b'(') || token.is(b'[') => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return false,
+            },
+            () if token.is(b',') && depth == 0 => argument += 1,
+            () if token.is(b';') || token.is(b'{') || token.is(b'}') => return false,
+            () => {}
+        }
+        at = before;
+    }
+    let opens = at == place || tokens[place - 1].is(b',');
+    let Some(callee) = at.checked_sub(2).and_then(text) else { return false };
+    let given = |call: &&caulk_source::Call| {
+        call.direct
+            && call.callee.as_bytes() == callee
+            && call.args.get(argument).is_some_and(|arg| function.text(arg.span) == name)
+    };
+    let Some(known) = function.calls.iter().find(given) else { return false };
+    let is_number = matches!(known.result_type.as_str(), "int" | "unsigned int" | "_Bool" | "bool" | "void");
+    opens && is_end(place + 1) && is_number && survey.borrowers.contains(&(known.callee.clone(), argument))
+}
+
 /// Code before the release may set, keep or release the pointer, unless it leaves then; code behind it must not even
 /// look at it.
-fn concerns(function: &FunctionSource, branch: Span, holder: &str, at: usize) -> bool {
+fn concerns(function: &FunctionSource, branch: Span, holder: &str, at: usize, lent: &Lent<'_>) -> bool {
     let file = &function.file;
     let (name, part) = (root(holder), holder.rsplit(['>', '.']).next().unwrap_or(holder));
     // `s->other` says nothing of `s->name`.
@@ -253,7 +309,8 @@ fn concerns(function: &FunctionSource, branch: Span, holder: &str, at: usize) ->
         let bare = next.is_none_or(|next| [b')', b',', b';', b'='].iter().any(|end| next.is(*end)));
         let is_jump = |token: &Token| JUMPS.iter().any(|jump| file.slice(token.span) == jump.as_bytes());
         let used = bare || is_part && (token.span.start > at || name != holder);
-        used && (token.span.start > at || !tokens[place..].iter().any(is_jump))
+        let harmless = || token.span.start < at && lent(tokens, place, name);
+        used && !harmless() && (token.span.start > at || !tokens[place..].iter().any(is_jump))
     })
 }
 

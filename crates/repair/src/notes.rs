@@ -24,6 +24,7 @@ pub struct Notes {
     /// Of the first program: patches do not change it.
     sides: Option<Arc<Sides>>,
     watched: Option<Arc<Watched>>,
+    passing: Option<Arc<BTreeSet<(String, String)>>>,
 }
 
 struct Note {
@@ -49,6 +50,7 @@ pub struct Noted {
     pub needs_first: bool,
     pub calm: bool,
     pub takes: Vec<(usize, Vec<Way<bool>>)>,
+    pub borrows: Vec<usize>,
     pub drains: Option<Vec<Way<BTreeSet<usize>>>>,
     pub releases_first: bool,
     pub effects: Option<BTreeSet<String>>,
@@ -61,6 +63,10 @@ impl Notes {
 
     pub(crate) fn watched(&mut self, program: &Program) -> Arc<Watched> {
         self.watched.get_or_insert_with(|| Arc::new(watched::of(program))).clone()
+    }
+
+    pub(crate) fn passing(&mut self, analysis: &Analysis<'_>) -> Arc<BTreeSet<(String, String)>> {
+        self.passing.get_or_insert_with(|| Arc::new(passing(analysis))).clone()
     }
 
     pub fn of(&mut self, analysis: &Analysis<'_>, id: FuncId) -> Arc<Noted> {
@@ -107,6 +113,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
         needs_first: false,
         calm: false,
         takes: Vec::new(),
+        borrows: Vec::new(),
         drains: None,
         releases_first: false,
         effects: None,
@@ -116,6 +123,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
     noted.degraded = summary.degraded;
     noted.null_taking = parameters.clone().filter(|at| survey::takes_null(&summary, *at)).collect();
     noted.needs_first = !parameters.is_empty() && !summary.outcomes.is_empty() && !noted.null_taking.contains(&0);
+    noted.borrows = parameters.clone().filter(|at| survey::borrows(&summary, *at)).collect();
     let taken = parameters.map(|at| (at, survey::taken(&summary, at)));
     noted.takes = taken.filter(|(_, ways)| ways.iter().any(|way| way.1)).collect();
     noted.drains = (summary.drained && !survey::always_releases_first(&summary)).then(|| survey::touched(&summary));
@@ -132,6 +140,27 @@ pub fn spot(analysis: &Analysis<'_>, id: FuncId, inst: InstId) -> Spot {
     let loc = unit.locs[function.insts[inst].loc];
     let file = loc.file.map(|file| unit.files[file].clone()).unwrap_or_default();
     Spot { file, line: loc.line, column: loc.column, function: function.name.clone() }
+}
+
+/// Functions and the static variables by which they pass something on; only names that mean one thing in the program.
+fn passing(analysis: &Analysis<'_>) -> BTreeSet<(String, String)> {
+    let program = analysis.knowledge.program;
+    let name = |global| {
+        let (unit, _) = program.globals[global];
+        program.units[unit].symbols[program.global(global).symbol].name.as_str()
+    };
+    let mut named: FxHashMap<&str, usize> = FxHashMap::default();
+    program.globals.ids().for_each(|global| *named.entry(name(global)).or_default() += 1);
+    let single = |function: &FuncId| program.functions_named(&program.function(*function).name).len() == 1;
+    let mut found = BTreeSet::new();
+    for global in program.globals.ids().filter(|global| named[name(*global)] == 1) {
+        let unit = program.globals[global].0;
+        let by =
+            |function: &FuncId| program.unit_of(*function) == unit && analysis.knowledge.only_passes(global, *function);
+        let owners = program.functions.ids().filter(by).filter(single);
+        found.extend(owners.map(|owner| (program.function(owner).name.clone(), name(global).to_owned())));
+    }
+    found
 }
 
 fn addressed(program: &Program, id: UnitId) -> BTreeSet<String> {

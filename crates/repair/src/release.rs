@@ -159,8 +159,15 @@ pub fn has_own_end(bench: &Bench<'_>, expression: &str, offset: usize) -> bool {
     let offset = if offset < made.span.end { function.span.end } else { offset };
     let is_own = |callee: &str| bench.workshop.function_named(callee, bench.patched).is_some();
     let releases = |call: &caulk_source::Call| is_release(function, bench.survey, call.span.start);
+    // Bytes have no parts; whoever ends them wipes them, or keeps books that their maker keeps, too.
+    let bytes =
+        function.variable_at(expression, offset).filter(|_| expression == root(expression)).is_some_and(|decl| {
+            let kind = function.decls[decl].canonical_type.trim_start_matches("const ");
+            matches!(kind, "char *" | "unsigned char *" | "signed char *")
+        });
     let ends = |(callee, id): &(String, caulk_source::CallId)| {
-        bench.survey.destructors.contains(callee) && releases(&function.calls[*id]) && is_own(callee)
+        let own = bench.survey.destructors.contains(callee) && releases(&function.calls[*id]) && is_own(callee);
+        own && (!bytes || bench.survey.sides.keep_same_books(&made.callee, callee))
     };
     let is_end = |call: &caulk_source::Call| bench.survey.destructors.contains(&call.callee);
     let is_between = |call: &caulk_source::Call| (made.span.end..offset).contains(&call.span.start);

@@ -47,6 +47,9 @@ pub struct Survey {
     /// For functions and the numbers of parameters of theirs that some way through takes, that is releases or stores:
     /// by the result, where that is a number, whether this way takes it.
     pub takers: BTreeMap<(String, usize), Vec<Way<bool>>>,
+    /// Functions and the numbers of parameters of theirs that they only look at: no way through stores or releases what
+    /// they are given there, or gives it to somebody who might.
+    pub borrowers: BTreeSet<(String, usize)>,
     /// Functions and the numbers of parameters of theirs that may be null: they return all the same.
     pub null_takers: BTreeSet<(String, usize)>,
     /// Functions that must not be given null as their first argument.
@@ -66,6 +69,8 @@ pub struct Survey {
     pub degraded: BTreeSet<(String, String)>,
     /// What functions do besides.
     pub sides: Arc<Sides>,
+    /// Functions and variables by which they hand something to their callees, and to nobody else.
+    pub passing: Arc<BTreeSet<(String, String)>>,
     /// Members whose value itself is of interest to somebody.
     pub watched: Arc<Watched>,
     /// The program itself.
@@ -101,6 +106,7 @@ impl Survey {
         survey.addressed = notes.addressed(program);
         survey.sides = notes.sides(analysis);
         survey.watched = notes.watched(program);
+        survey.passing = notes.passing(analysis);
         for name in program.externs.iter() {
             let Some(model) = analysis.knowledge.models.get(name) else { continue };
             if needs_first(model) {
@@ -158,6 +164,7 @@ impl Survey {
             self.degraded.insert((noted.file.clone(), name.to_owned()));
         }
         self.null_takers.extend(noted.null_taking.iter().map(|at| (name.to_owned(), *at)));
+        self.borrowers.extend(noted.borrows.iter().map(|at| (name.to_owned(), *at)));
         if noted.needs_first {
             self.needy.insert(name.to_owned());
         }
@@ -295,6 +302,39 @@ pub fn taken(summary: &Summary, parameter: usize) -> Vec<Way<bool>> {
         (number(summary, outcome), gone || null || stored)
     };
     summary.outcomes.iter().map(of).collect()
+}
+
+/// Whether no way through stores or releases what a parameter leads to, or gives it to somebody who might. It may be returned.
+pub fn borrows(summary: &Summary, parameter: usize) -> bool {
+    let leads = |term: TermId| leads(summary, term, parameter, 0);
+    let points = |obj: ObjId| matches!(summary.objects[obj.index()], Object::Deref(base) if leads(base));
+    let known = !summary.degraded && !summary.calls_unknown && !summary.drained;
+    known
+        && summary.outcomes.iter().all(|outcome| {
+            let taken = outcome.objs.iter().any(|(obj, known)| {
+                let given =
+                    known.escaped || known.lent || known.sent || known.unsettled || known.doubted || known.drained;
+                points(*obj) && (given || known.status.may(Status::FREED))
+            });
+            let stored = outcome.writes.iter().any(|write| leads(write.term))
+                || outcome.weak.iter().any(|(_, term)| leads(*term));
+            !taken && !stored && outcome.moved.is_empty() && outcome.stir == Default::default()
+        })
+}
+
+/// Whether a value may be the parameter, or a place in what it points to.
+fn leads(summary: &Summary, id: TermId, parameter: usize, depth: u32) -> bool {
+    const DEEPEST: u32 = 8;
+    let part = |id: TermId| depth >= DEEPEST || leads(summary, id, parameter, depth + 1);
+    match &summary.terms[id.index()] {
+        Term::Param(index) => *index as usize == parameter,
+        Term::Addr { obj, .. } => matches!(summary.objects[obj.index()], Object::Deref(base) if part(base)),
+        Term::Elem { base, index, .. } => part(*base) || part(*index),
+        Term::Bin(_, a, b) | Term::Ite(_, a, b) => part(*a) || part(*b),
+        Term::Cast(_, _, a) => part(*a),
+        Term::Sym { .. } => true,
+        Term::Content { .. } | Term::Int(_) | Term::Cmp(..) | Term::Pure(_) | Term::Func(_) => false,
+    }
 }
 
 fn number(summary: &Summary, outcome: &caulk_analysis::Outcome) -> Option<i64> {

@@ -101,6 +101,14 @@ impl Regions {
         })
     }
 
+    /// Whether the two places lie in branches of one `#if` of which never more than one is compiled.
+    pub fn never_together(&self, a: usize, b: usize) -> bool {
+        self.groups.iter().any(|group| {
+            let branch = |at: usize| group.branches.iter().position(|&(start, end)| (start..end).contains(&at));
+            branch(a).zip(branch(b)).is_some_and(|(a, b)| a != b)
+        })
+    }
+
     /// Whether a conditional directive lies between the two places.
     pub fn directive_between(&self, a: usize, b: usize) -> bool {
         let (low, high) = (a.min(b), a.max(b));
@@ -208,6 +216,16 @@ mod tests {
         assert!(starts("{ a;\n#ifdef A\nif (x)\n#else\nHERE;\n#endif\n }", "HERE"));
         assert!(!starts("{ if (a)\n#ifdef A\nb;\n#else\nHERE;\n#endif\n }", "HERE"));
         assert!(!starts("{ if (a)\n#ifdef A\n#endif\nHERE; }", "HERE"));
+    }
+
+    #[test]
+    fn branches_of_one_condition_exclude_each_other() {
+        let text = "#ifdef A\na\n#ifdef B\nb\n#endif\n#elif C\nc\n#else\nd\n#endif\ne";
+        let regions = Regions::new(&lex(text.as_bytes()), text.len());
+        let at = |marker: &str| text.find(&format!("\n{marker}")).map_or(0, |at| at + 1);
+        let apart = |one: &str, other: &str| regions.never_together(at(one), at(other));
+        assert!(apart("a", "c") && apart("b", "c") && apart("c", "d") && apart("d", "b"));
+        assert!(!apart("a", "b") && !apart("a", "e") && !apart("e", "d") && !apart("c", "c"));
     }
 
     #[test]

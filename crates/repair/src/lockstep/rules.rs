@@ -58,6 +58,11 @@ impl<'a> Rules<'a> {
         self.is_library(callee) || !self.before.sides.is_heard(callee, None, &[])
     }
 
+    /// Whether a static variable is nothing but an argument of the function's callees.
+    pub fn only_passes(&self, function: &str, variable: &str) -> bool {
+        self.before.passing.contains(&(function.to_owned(), variable.to_owned()))
+    }
+
     fn releases(&self, callee: &str) -> bool {
         self.before.library.contains(callee)
             || self.before.destructors.contains(callee)

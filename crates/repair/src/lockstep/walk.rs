@@ -386,7 +386,12 @@ impl<'a, 'r> Walk<'a, 'r> {
         }
         let terms = &self.runner.terms;
         let mut written = state.written();
-        written.retain(|(at, _)| !matches!(terms.get(terms.root(*at)), Term::Slot(_) | Term::OwnSlot(_)));
+        written.retain(|(at, _)| match *terms.get(terms.root(*at)) {
+            Term::Slot(_) | Term::OwnSlot(_) => false,
+            // Nobody reads it before this function sets it anew.
+            Term::Symbol(symbol, _) => !self.only_passes(symbol),
+            _ => true,
+        });
         if self.depth == 0 && !written.is_empty() {
             return Err(self.differs(old, new, "callers may look at what is written there".into()));
         }
@@ -398,6 +403,14 @@ impl<'a, 'r> Walk<'a, 'r> {
             None => self.left.push((written, number)),
         }
         Ok(())
+    }
+
+    /// Whether a global variable hands something to the callees of this function, and to nobody else.
+    fn only_passes(&self, symbol: u32) -> bool {
+        let new = &self.runner.new;
+        let named = new.symbols.iter().position(|known| *known == symbol);
+        let name = named.and_then(|at| new.unit.symbols.iter().nth(at)).map(|symbol| symbol.name.as_str());
+        self.depth == 0 && name.is_some_and(|name| self.rules.only_passes(&new.function.name, name))
     }
 
     /// What both have written is what is there.

@@ -64,8 +64,12 @@ fn under_two_names(bench: &Bench<'_>, all: &mut Proposals, first: &Call, second:
     let code = Snippet::lines([format!("if ({other} != {one})"), format!("\t{statement};")]);
     let from = function.file.position_of(second.span.start);
     let title = format!("close `{other}` unless it is `{one}`, which is closed already");
+    // Of two calls that follow each other in every configuration, the second may not close what the first has closed.
+    let together = !function.file.regions.directive_between(first.span.start, second.span.end);
     all.add(replace(function, second.stmt, &code), |edits| {
-        Candidate::new(function, "close-once", title, edits).moving(from).without_release().same_releases()
+        let candidate = Candidate::new(function, "close-once", title, edits);
+        let candidate = candidate.moving(from).without_release().same_releases();
+        if together { candidate.everywhere() } else { candidate }
     });
 }
 

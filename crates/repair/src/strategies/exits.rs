@@ -23,6 +23,21 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let place = if is_needed_there(function, place, &holder) { sink } else { place };
         let code = bench.code_before(sink, &holder, &call);
         let title = || format!("release `{holder}` before the {}", what(&stmt.kind));
+        if is_shared(function, &holder, stmt.span.start) && holder == root(&holder) && !call.contains('\n') {
+            let none = if target.finding.release == "close" { "-1" } else { "NULL" };
+            let mut lines = code.lines.clone();
+            lines.push(format!("{holder} = {none};").into_bytes());
+            let forgets = Snippet { lines, declares: false };
+            let reads = match stmt.kind {
+                StmtKind::Return { value: Some(value) } => function.file.mentions(value, &holder),
+                _ => false,
+            };
+            if !reads {
+                let title = format!("{}, and forget it", title());
+                let made = function.insert_before(place, &forgets);
+                all.add(made, |edits| Candidate::new(function, "release-and-forget", title, edits).overwriting());
+            }
+        }
         let StmtKind::Return { value: Some(value) } = stmt.kind else {
             let made = function.insert_before(place, &code);
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
@@ -49,6 +64,12 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             all.add(made, |edits| Candidate::new(function, BEFORE_EXIT, title(), edits).calling(&call));
         }
     }
+}
+
+/// A variable that is still there when the function has returned.
+fn is_shared(function: &FunctionSource, name: &str, offset: usize) -> bool {
+    let decl = function.variable_at(name, offset).map(|decl| function.decls[decl].kind);
+    matches!(decl, Some(DeclKind::Global | DeclKind::StaticLocal))
 }
 
 /// What a release comes before: the exit, or `errno = saved;` right before it. A release may change `errno`.

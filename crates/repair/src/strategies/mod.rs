@@ -74,6 +74,10 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             label::propose(bench, &mut all);
             exits::propose(bench, &mut all);
             own_destructor::propose(bench, &mut all);
+            // One release at the end of the round, rather than one before each of several assignments.
+            if overwrite::is_set_in_many_ways(bench) {
+                scope_end::propose(bench, &mut all);
+            }
             overwrite::propose(bench, &mut all);
             conditional::propose(bench, &mut all);
             apart::propose(bench, &mut all);
@@ -99,7 +103,7 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
     let counted = !release::counting(bench).is_empty();
     let hidden = !release::means_no_more(bench, &bench.target.finding.release);
     for mut candidate in std::mem::take(&mut all.candidates) {
-        match configurations::speaks_against(bench.target, &candidate) {
+        match configurations::speaks_against(bench, &candidate) {
             Some(reason) => all.refusals.push(reason),
             None if hidden && bench.calls_library(&candidate) => {
                 all.refusals.push("its release is a macro of the program, which does more".into())

@@ -1,6 +1,6 @@
 //! A release before the assignment that forgets the block, and the temporary that `realloc` wants.
 
-use caulk_source::{Assign, DeclKind, FunctionSource, Snippet, Span, StmtKind, declarator};
+use caulk_source::{Assign, DeclKind, FunctionSource, Snippet, Span, StmtId, StmtKind, declarator};
 
 use super::exits::is_pure;
 use super::{Bench, Proposals, code_of, may_declare};
@@ -45,6 +45,21 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         }
     }
     owner(bench, all);
+}
+
+/// Whether a loop's body gives the block's variable something new by several assignments.
+pub fn is_set_in_many_ways(bench: &Bench<'_>) -> bool {
+    let function = &bench.target.function;
+    let (Some(source), Some(name)) = (bench.target.source, &bench.target.name) else { return false };
+    let is_loop = |at: &StmtId| {
+        matches!(function.stmt(*at).kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+    };
+    let Some(around) = function.ancestors(source).find(is_loop).map(|at| function.stmt(at).span) else { return false };
+    let sets = |assign: &&Assign| {
+        let new = function.calls.iter().any(|call| assign.rhs.covers(call.span));
+        assign.whole && !assign.compound && new && around.covers(assign.span) && function.text(assign.lhs) == *name
+    };
+    function.assigns.iter().filter(sets).count() > 1
 }
 
 /// `if (!(p = make(x)))`: whenever the test is come to, the old value goes before anything looks at it.

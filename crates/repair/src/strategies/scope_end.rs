@@ -36,11 +36,48 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             true
         }
     });
+    if let Some(block) = target.source.map(|source| function.enclosing_block(source)).filter(|at| !seen.contains(at)) {
+        forget_in_branch(bench, all, block);
+    }
     for block in blocks {
         end_of(bench, all, block);
     }
-    for block in seen {
-        after_last_mention(bench, all, block);
+    for block in &seen {
+        after_last_mention(bench, all, *block);
+    }
+}
+
+/// The block is made and used up in one branch of a loop's body, by a variable that other branches use and release.
+fn forget_in_branch(bench: &Bench<'_>, all: &mut Proposals, branch: StmtId) {
+    let function = &bench.target.function;
+    let StmtKind::Compound { items } = &function.stmt(branch).kind else { return };
+    let is_loop = |at: &StmtId| {
+        matches!(function.stmt(*at).kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+    };
+    let Some(around) = function.ancestors(branch).find(is_loop).map(|at| function.stmt(at).span) else { return };
+    let Some(source) = bench.target.source else { return };
+    for holder in bench.target.holders() {
+        let at = function.stmt(source).span.end;
+        let decl = function.variable_at(&holder, at).map(|decl| &function.decls[decl]);
+        let lives_on = decl.is_some_and(|decl| decl.kind == DeclKind::Local && !around.contains(decl.span.start));
+        let mentions = |item: &&StmtId| function.file.mentions(function.stmt(**item).span, root(&holder));
+        let Some(last) = items.iter().rev().find(mentions).filter(|_| lives_on) else { continue };
+        if bench.is_jump(*last) || matches!(function.stmt(*last).kind, StmtKind::Label { .. } | StmtKind::Case { .. }) {
+            continue;
+        }
+        let place = function.stmt(*last).span.end;
+        let none = if bench.target.finding.release == "close" { "-1" } else { "NULL" };
+        // What looks at the result of the last use is better off before the release.
+        let next = items.iter().position(|item| item == last).and_then(|at| items.get(at + 1));
+        let test = next.filter(|next| matches!(function.stmt(**next).kind, StmtKind::If { otherwise: None, .. }));
+        for (_, call) in bench.releases_at(place).into_iter().filter(|entry| entry.0 == holder) {
+            let code = Snippet::lines(call.split('\n').map(str::to_owned).chain([format!("{holder} = {none};")]));
+            for behind in [Some(last), test].into_iter().flatten() {
+                let made = function.insert_after(*behind, &code);
+                let title = format!("release `{holder}` after its last use, and forget it");
+                all.add(made, |edits| Candidate::new(function, "release-and-forget", title, edits));
+            }
+        }
     }
 }
 
