@@ -1,16 +1,17 @@
 //! Names what has no name: `append(a, strdup(s));` becomes `char *item = strdup(s);` and a test. What nobody wants is
 //! released at once.
 
-use caulk_source::{Call, CallId, EditSet, Placement, Snippet, Span, StmtKind, declarator};
+use caulk_source::{Call, CallId, EditSet, Origin, Placement, Snippet, Span, StmtKind, declarator};
 
 use super::conditional::conditions;
 use super::exits::is_pure;
-use super::{Bench, Proposals, replace};
+use super::{Bench, Proposals, may_declare, replace};
 use crate::change::Candidate;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
     let function = &target.function;
+    in_macro_argument(bench, all);
     let place = &target.finding.source;
     let Some(inner) = function.calls_at(place.line, place.column).into_iter().last() else { return };
     let call = &function.calls[inner];
@@ -76,6 +77,53 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         Ok(edits)
     });
     all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
+}
+
+/// `LOG("%s", make(x));`, where the macro is the whole statement and evaluates its argument once: the value is made before it
+/// and released behind it. That nothing else changes, whatever the macro does, the proof finds out.
+fn in_macro_argument(bench: &Bench<'_>, all: &mut Proposals) {
+    let target = bench.target;
+    let function = &target.function;
+    let callee = target.finding.object.strip_prefix("the result of `").and_then(|rest| rest.strip_suffix('`'));
+    let (Some(callee), Some(source)) = (callee, target.source) else { return };
+    let stmt = function.stmt(source);
+    let Origin::WholeMacro(id) = stmt.origin else { return };
+    let used = &function.macros[id];
+    let is_made = |call: &&Call| call.stmt == source && call.callee == callee && used.args.contains(&call.span);
+    let [call] = function.calls.iter().filter(is_made).collect::<Vec<_>>()[..] else { return };
+    let release = &target.finding.release;
+    let file = &function.file;
+    let words = file.tokens_in(used.span).iter().filter(|token| file.slice(token.span) == callee.as_bytes()).count();
+    // In which order arguments are evaluated must not matter.
+    let is_busy = |arg: &&Span| {
+        let text = function.text(**arg);
+        let is_text = text.starts_with('"') && text.ends_with('"');
+        **arg != call.span && !is_text && !is_pure(&text)
+    };
+    let settled = matches!(stmt.kind, StmtKind::Expr) && call.unconditional && call.result_type.contains('*');
+    if !settled || words != 1 || used.args.iter().any(|arg| is_busy(&arg)) {
+        return;
+    }
+    if !function.callable_at(release, stmt.span.start) {
+        return;
+    }
+    let name = function.fresh_name("item");
+    let Ok(declared) = declarator(&function.spelled(&call.result_type), &name) else { return };
+    let made = function.check_stmt(source).and_then(|()| {
+        let value = function.text(call.span);
+        let mut edits = if may_declare(function, source) {
+            function.insert_before(source, &Snippet::line(format!("{declared} = {value};")).declaring())?
+        } else {
+            let mut edits = function.declare_in(function.enclosing_block(source), &format!("{declared};"))?;
+            edits.merge(&function.insert_before(source, &Snippet::line(format!("{name} = {value};")))?);
+            edits
+        };
+        edits.replace(call.span, name.clone());
+        edits.merge(&function.insert_after(source, &Snippet::line(format!("{release}({name});")))?);
+        Ok(edits)
+    });
+    let title = format!("name the result of `{callee}`, so that it can be released");
+    all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title, edits));
 }
 
 /// `make(x);` becomes `free(make(x));`
