@@ -69,6 +69,7 @@ pub fn repair(
         reasons: BTreeMap::new(),
         tried: Vec::new(),
         failed: RefCell::default(),
+        beside: BTreeMap::new(),
         declined: BTreeMap::new(),
     };
     while session.round(accept) {}
@@ -106,6 +107,8 @@ struct Session<'a> {
     tried: Vec<String>,
     /// Texts that could not be proved since the last patch, whatever finding they were for, and why.
     failed: RefCell<BTreeMap<(ContentHash, Expect), String>>,
+    /// What else went with a patch that releases it by one of its names: the finding's fingerprint, and the patch by number.
+    beside: BTreeMap<Fingerprint, usize>,
     /// Findings whose patch the user does not want, by fingerprint, and why.
     declined: BTreeMap<Fingerprint, String>,
 }
@@ -468,6 +471,9 @@ impl Session<'_> {
             self.declined.insert(finding.fingerprint.clone(), reason.clone());
             return Err(reason);
         }
+        for name in self.gone_beside(candidate, finding, &survey) {
+            self.beside.entry(name).or_insert(self.done.len());
+        }
         self.originals.entry(candidate.file.clone()).or_insert(before);
         self.failed.borrow_mut().clear();
         self.survey = survey;
@@ -476,6 +482,33 @@ impl Session<'_> {
         self.origin.push(change);
         self.done.push(Done { finding: finding.clone(), patch, after });
         Ok(())
+    }
+
+    /// Other findings of the function that are gone with a candidate which releases a name of theirs: the block goes by
+    /// several calls, or was lost at several places.
+    fn gone_beside(&self, candidate: &Candidate, finding: &Finding, after: &Survey) -> Vec<Fingerprint> {
+        let released: Vec<String> = change::released(&candidate.edits).into_iter().map(|entry| entry.0).collect();
+        let alone = candidate.strategy == change::BEFORE_EXIT && candidate.edits.edits().len() < 2;
+        let merged = after.degraded.difference(&self.survey.degraded).any(|entry| entry.1 == finding.sink.function);
+        if alone || merged || !candidate.expect.only_releases() {
+            return Vec::new();
+        }
+        let is_gone = |first: &&Finding| {
+            let here = first.sink.function == finding.sink.function && first.rule.is_leak();
+            here && first.fingerprint != finding.fingerprint && !is_among(first, &after.findings)
+        };
+        let named = |first: &&Finding| {
+            let same = |found: &&Finding| found.fingerprint == first.fingerprint || is_same(found, first);
+            let Some(now) = self.survey.findings.iter().find(same) else { return false };
+            let function = self.workshop.function_at(&now.sink.file, now.sink.line, &self.patched);
+            let held = function.is_ok_and(|function| {
+                let holders = Target::new(now, function).holders();
+                holders.iter().any(|holder| released.contains(holder))
+            });
+            held && now.family == finding.family
+        };
+        let gone = self.first.iter().filter(is_gone).filter(named);
+        gone.map(|first| first.fingerprint.clone()).collect()
     }
 
     /// All files as patched so far, and this one on top.
@@ -510,6 +543,7 @@ impl Session<'_> {
             done.push(Done { finding: finding.clone(), patch, after: None });
         }
         // What another finding's patch repaired as well has no patch of its own.
+        let patches: Vec<Patch> = done.iter().map(|one| one.patch.clone()).collect();
         let repaired: Vec<(Finding, Patch)> = done
             .iter()
             .filter(|one| one.patch.is_fixed())
@@ -526,8 +560,10 @@ impl Session<'_> {
                     && !loses_part(patch, other, finding)
                     && (other.sink.line == finding.sink.line || (everywhere && object(other) == object(finding)))
             };
-            let patch = match repaired.iter().find(|(other, patch)| same(other, patch)) {
-                Some((_, patch)) => {
+            let known = repaired.iter().find(|(other, patch)| same(other, patch)).map(|(_, patch)| patch);
+            let beside = || self.beside.get(&finding.fingerprint).and_then(|at| patches.get(*at));
+            let patch = match known.or_else(beside).filter(|patch| patch.is_fixed()) {
+                Some(patch) => {
                     let title = format!("{} (the same patch)", patch.title);
                     Patch { fingerprint: finding.fingerprint.clone(), title, ..patch.clone() }
                 }
