@@ -235,9 +235,29 @@ fn is_other_end_needed(target: &Target<'_>, sides: &Sides) -> bool {
     let ends: Vec<String> =
         made.args.iter().map(|arg| function.text(arg.span).trim_start_matches('&').to_owned()).collect();
     let is_end = |text: String| ends.iter().any(|end| text.split('[').next() == Some(end.as_str()));
-    let mut calls = function.calls.iter().filter(|call| call.span.end <= before);
-    let mut stores = function.assigns.iter().filter(|assign| assign.span.end <= before);
+    // Who was forked before the pipe was there has no end of it, unless the function comes round again.
+    let first = if may_come_again(function, made) { function.span.start } else { made.span.end };
+    let between = |span: Span| span.start >= first && span.end <= before;
+    let mut calls = function.calls.iter().filter(|call| between(call.span));
+    let mut stores = function.assigns.iter().filter(|assign| between(assign.span));
     calls.any(forks) || stores.any(|assign| is_end(function.text(assign.rhs)))
+}
+
+/// Whether a call stands in a loop, or behind a label that a later jump leads to.
+fn may_come_again(function: &FunctionSource, call: &Call) -> bool {
+    let is_loop = |at: StmtId| {
+        matches!(function.stmt(at).kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. })
+    };
+    let goes_back = |stmt: &caulk_source::Stmt| match &stmt.kind {
+        StmtKind::Goto { label } => function.labels().any(|(at, name)| {
+            name == label && function.stmt(at).span.start < call.span.start && stmt.span.start > call.span.start
+        }),
+        StmtKind::IndirectGoto | StmtKind::Other => true,
+        _ => false,
+    };
+    let own = function.stmt(call.stmt);
+    let inside = matches!(own.kind, StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Do { .. });
+    inside || function.ancestors(call.stmt).any(is_loop) || function.stmts.iter().any(goes_back)
 }
 
 /// A stream behind `fork`: who of the two closes it first writes the buffer, and moves on in the file, for both.

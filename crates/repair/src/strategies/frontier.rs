@@ -18,7 +18,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let written = function.file.offset_of(place.line, place.column.max(1)).filter(|_| place.column > 0);
     let from = written.unwrap_or(function.stmt(source).span.end);
     let mut ways: Vec<(StmtId, &Stmt)> = function.stmts.iter_ids().collect();
-    ways.sort_by_key(|(id, _)| !is_on_path(bench, *id));
+    ways.sort_by_key(|(id, _)| place_on_path(bench, *id).unwrap_or(usize::MAX));
     for (id, stmt) in ways {
         if stmt.span.start < from || target.sink == Some(id) {
             continue;
@@ -62,17 +62,17 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
 }
 
-/// A jump under the last test that the finding's path takes.
-fn is_on_path(bench: &Bench<'_>, id: StmtId) -> bool {
+/// How late on the finding's path the test is asked that a jump stands under, counted from the end.
+fn place_on_path(bench: &Bench<'_>, id: StmtId) -> Option<usize> {
     let function = &bench.target.function;
-    let steps = &bench.target.finding.steps;
-    let Some(last) = steps.iter().rfind(|step| step.kind == StepKind::Branch && step.depth == 0) else { return false };
+    let steps = bench.target.finding.steps.iter().rev();
+    let mut branches = steps.filter(|step| step.kind == StepKind::Branch && step.depth == 0);
     let test = function.ancestors(id).find_map(|at| match function.stmt(at).kind {
         StmtKind::If { cond, .. } => Some(cond),
         _ => None,
     });
-    let lines = test.map(|cond| function.file.line_of(cond.start)..=function.file.line_of(cond.end));
-    bench.is_jump(id) && lines.is_some_and(|lines| lines.contains(&last.place.line))
+    let lines = test.map(|cond| function.file.line_of(cond.start)..=function.file.line_of(cond.end))?;
+    bench.is_jump(id).then(|| branches.position(|step| lines.contains(&step.place.line)))?
 }
 
 /// The branch of a test how a call went that was given the block: `r = pair(a, b); if (r == NULL) free(a);`
