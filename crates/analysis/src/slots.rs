@@ -67,6 +67,10 @@ pub struct Slots<'p> {
     astray: FxHashSet<FuncId>,
     /// Members from which functions are taken to be kept or passed on, not only to be called.
     taken: FxHashSet<Key<'p>>,
+    /// Members from which they are put where another member of the same struct points to: `*option->value = option->run`.
+    handed: FxHashSet<Key<'p>>,
+    /// Members that get functions elsewhere than in a local table beside the address of a local variable.
+    unlisted: FxHashSet<Key<'p>>,
     /// The same for functions of a library, by the number of their parameters.
     loose_foreign: FxHashSet<usize>,
     anywhere: FxHashSet<FuncId>,
@@ -87,6 +91,7 @@ impl<'p> Slots<'p> {
                 {
                     let at = if element > 0 { init.offset % element } else { init.offset };
                     slots.put(key, at as i64, all);
+                    slots.unlisted.extend(key);
                     slots.tables.extend(key.map(|key| key.0));
                 } else {
                     match (key, foreign(program, unit, &init.value)) {
@@ -115,6 +120,7 @@ impl<'p> Slots<'p> {
     fn collect(&mut self, program: &'p Program, unit: UnitId, id: FuncId) {
         let function = program.function(id);
         self.note_taken(program, unit, function);
+        let lists: Vec<ValueId> = listing(function).map(|(table, _)| table).collect();
         for inst in function.insts.iter() {
             match &inst.op {
                 Op::Load { .. } => continue,
@@ -130,6 +136,9 @@ impl<'p> Slots<'p> {
                     };
                     if !all.is_empty() {
                         self.put(key, offset_of(function, *ptr), all);
+                        if !local(function, *ptr).is_some_and(|table| lists.contains(&table)) {
+                            self.unlisted.extend(key);
+                        }
                     } else if let (Some(key), Some(external)) = (key, external) {
                         self.foreign.entry(key).or_default().insert(external);
                     } else if let (Some(key), ValueKind::Param(index)) = (key, stored.kind) {
@@ -140,6 +149,7 @@ impl<'p> Slots<'p> {
                             let all = functions_of(program, unit, function, choice);
                             if !all.is_empty() {
                                 self.put(key, offset_of(function, *ptr), all);
+                                self.unlisted.extend(key);
                             }
                         }
                         self.open.extend(key);
@@ -193,6 +203,7 @@ impl<'p> Slots<'p> {
             match &inst.op {
                 Op::Bind { .. } | Op::Cmp { .. } => {}
                 Op::Call(call) => self.taken.extend(call.args.iter().filter_map(|arg| read.get(arg))),
+                Op::Store { ptr, value } if is_of_one(&read, *ptr, *value) => self.handed.extend(read.get(value)),
                 op => for_each_operand(op, |value| self.taken.extend(read.get(&value))),
             }
         }
@@ -253,7 +264,7 @@ impl<'p> Slots<'p> {
     /// Every function that a call through a pointer may mean, however many, and those of them that were put there by
     /// name. Who only lies in members from which functions are called, and nothing else, is called from there and from
     /// nowhere else; of the others (`strays`, see [`Slots::strays`]) all with the right types may be meant by a pointer
-    /// that comes from anywhere.
+    /// that comes from anywhere. What a local table lists for a variable is what this variable means.
     pub fn all(
         &self,
         program: &'p Program,
@@ -266,6 +277,11 @@ impl<'p> Slots<'p> {
         let (unit, function) = (program.unit_of(caller), program.function(caller));
         let types: Vec<Ty> = call.args.iter().map(|&arg| function.values[arg].ty).collect();
         let direct = functions_of(program, unit, function, value);
+        let mut listed = listed(program, unit, function, value);
+        if !listed.is_empty() {
+            listed.retain(|id| fits(program.function(*id), &types, result));
+            return (Targets { functions: listed.clone(), ..Targets::default() }, listed);
+        }
         let key = match function.values[value].kind {
             ValueKind::Inst(inst) => match function.insts[inst].op {
                 Op::Load { ptr } => member_of(program, unit, function, ptr),
@@ -300,7 +316,9 @@ impl<'p> Slots<'p> {
 
     /// Functions that may be called from elsewhere than the members they were put into.
     pub fn strays(&self) -> FxHashSet<FuncId> {
-        let taken = self.taken.iter().filter_map(|key| self.by_member.get(key)).flatten();
+        // What a local table lists is called through the variable it is listed with (`listed`).
+        let handed = self.handed.iter().filter(|key| self.unlisted.contains(key));
+        let taken = self.taken.iter().chain(handed).filter_map(|key| self.by_member.get(key)).flatten();
         taken.chain(&self.astray).chain(&self.loose).copied().collect()
     }
 
@@ -420,6 +438,76 @@ fn fits(function: &Function, types: &[Ty], result: Option<Ty>) -> bool {
     let (void, pointer) = (matches!(function.ret, Ty::Void), matches!(function.ret, Ty::Ptr));
     let shape = params == args || (function.variadic && args >= params);
     shape && result.is_none_or(|ty| !void && pointer == matches!(ty, Ty::Ptr))
+}
+
+/// The functions that a local table lists together with the address of the variable that a value is read from: whoever
+/// is given the table chooses among them.
+///
+///     command *run = NULL;
+///     struct option options[] = {{"add", &run, add}, {"show", &run, show}};
+///     parse(argc, argv, options);
+///     return run(argc, argv);
+fn listed(program: &Program, unit: UnitId, function: &Function, value: ValueId) -> Vec<FuncId> {
+    let load = |value: ValueId| match function.values[value].kind {
+        ValueKind::Inst(inst) => match function.insts[inst].op {
+            Op::Load { ptr } => Some(ptr),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(chosen) = load(value).filter(|ptr| local(function, *ptr) == Some(*ptr)) else { return Vec::new() };
+    let tables: FxHashSet<ValueId> =
+        listing(function).filter(|(_, variable)| *variable == chosen).map(|(table, _)| table).collect();
+    let mut found = Vec::new();
+    for (table, value) in stores(function).filter(|(table, _)| *table == chosen || tables.contains(table)) {
+        let all = functions_of(program, unit, function, value);
+        // The variable has been given something else, too.
+        if table == chosen
+            && all.is_empty()
+            && !matches!(function.values[value].kind, ValueKind::Null | ValueKind::Zero)
+        {
+            return Vec::new();
+        }
+        if !tables.is_empty() {
+            found.extend(all);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What is stored into local variables, and into which.
+fn stores(function: &Function) -> impl Iterator<Item = (ValueId, ValueId)> + '_ {
+    function.insts.iter().filter_map(|inst| match inst.op {
+        Op::Store { ptr, value } => Some((local(function, ptr)?, value)),
+        _ => None,
+    })
+}
+
+/// Local tables, with the local variables whose addresses lie in them.
+fn listing(function: &Function) -> impl Iterator<Item = (ValueId, ValueId)> + '_ {
+    stores(function).filter(|(table, value)| table != value && local(function, *value) == Some(*value))
+}
+
+/// Are both values read from members of one and the same kind of struct?
+fn is_of_one(read: &FxHashMap<ValueId, Key<'_>>, a: ValueId, b: ValueId) -> bool {
+    matches!((read.get(&a), read.get(&b)), (Some(a), Some(b)) if a.0 == b.0)
+}
+
+/// The local variable in which an address lies.
+fn local(function: &Function, ptr: ValueId) -> Option<ValueId> {
+    let mut at = ptr;
+    // Members nest; the limit is for damaged code.
+    for _ in 0..64 {
+        let ValueKind::Inst(inst) = function.values[at].kind else { return None };
+        match function.insts[inst].op {
+            Op::Alloca { .. } => return Some(at),
+            Op::Offset { base, .. } => at = base,
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The function without a body whose address it is.
