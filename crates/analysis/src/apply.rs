@@ -358,6 +358,13 @@ impl Engine<'_> {
                 state.drains |= self.is_recursive(translation.callee);
                 self.drained |= state.drains;
                 self.note_release(ptr);
+                if self.models.families[known.family].is_integer
+                    && let Object::Deref(base) = translation.summary.objects[of.index()]
+                    && let Term::Param(arg) = translation.summary.terms[base.index()]
+                    && self.is_worked_out(id, &caulk_models::Place::Arg(arg))
+                {
+                    self.sweep(&mut state, known.family);
+                }
                 let block = self.terms.ptr_add(ptr, known.freed_off);
                 if !self.release(&mut state, block, known.family, id) {
                     return None;

@@ -93,6 +93,9 @@ impl Engine<'_> {
             // No pointer, but the standard input.
             self.releases.entry(at).or_default().insert(Doubt::NotOurs);
         }
+        if spec.is_integer && self.is_worked_out_term(ptr) {
+            self.sweep(state, family);
+        }
         if let Some(value) = self.terms.as_int(ptr) {
             // free(NULL), close(-1): nothing to do. A constant descriptor is one of the standard ones.
             return spec.is_integer || value == 0 || spec.is_memory;

@@ -343,7 +343,7 @@ impl Engine<'_> {
                 self.note_release(term);
                 if self.models.families[*family].is_integer {
                     self.undermine_by_number(state, term);
-                    if self.counts_through(id, place) {
+                    if self.is_worked_out(id, place) {
                         self.sweep(state, *family);
                     }
                 }
@@ -351,7 +351,13 @@ impl Engine<'_> {
                     return None;
                 }
             }
-            Effect::Sweeps { family } => self.sweep(state, *family),
+            Effect::Sweeps { family, place: Place::Return } => self.sweep(state, *family),
+            Effect::Sweeps { family, place } => {
+                let term = self.value_at(state, args, place);
+                if self.is_worked_out(id, place) || term.is_some_and(|term| self.is_worked_out_term(term)) {
+                    self.sweep(state, *family);
+                }
+            }
             Effect::Takes { place, when } if self.applies(state, *when, ending, args) => {
                 if let Some(term) = self.value_at(state, args, place) {
                     let gone = |obj: &ObjId| state.obj(*obj).is_some_and(|known| known.is_given_away());

@@ -4,11 +4,16 @@
 //!     close(fd);                                    // fclose(f) would close that number a second time
 //!
 //!     for (i = 3; i < 256; i++) close(i);           // whatever is open from 3 on: closefrom(3)
+//!     close(atoi(entry->d_name));                   // as well: the number was not come by as a descriptor
 //!
 //! Callers are told by outcome ([`Outcome::swept`](crate::summary::Outcome::swept)): what they had open may be closed.
+//!
+//! # Known imprecision
+//! - A number that was worked out, and lay in an array since, is taken for one that was come by.
 
-use caulk_ir::{InstId, Op, ValueId, ValueKind};
+use caulk_ir::{Call, Callee, InstId, Op, Target, ValueId, ValueKind};
 use caulk_models::{Effect, FamilyId, FunctionModel, Place};
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::incident::Doubt;
@@ -16,6 +21,9 @@ use crate::object::{ObjId, Object, Status};
 use crate::place::NUMBER;
 use crate::state::State;
 use crate::term::{Term, TermId};
+
+/// Standard input, output and error are known by their numbers.
+const LAST_STANDARD: i64 = 2;
 
 impl Engine<'_> {
     /// `fdopen(fd)`: the stream takes the descriptor. If that is not this function's own, whoever has it may go on with
@@ -92,31 +100,89 @@ impl Engine<'_> {
         self.undermine(state);
     }
 
-    /// Is the number that a call is given the counter of a loop?
-    pub(crate) fn counts_through(&self, at: InstId, place: &Place) -> bool {
+    /// Was the number that a call is given worked out or written down (`close(i)`, `close(atoi(name))`, `close(5)`), and
+    /// not come by as somebody's descriptor? Then it may be anybody's.
+    pub(crate) fn is_worked_out(&self, at: InstId, place: &Place) -> bool {
         let (Op::Call(call), Place::Arg(arg)) = (&self.function.insts[at].op, place) else { return false };
-        let Some(mut value): Option<ValueId> = call.args.get(*arg as usize).copied() else { return false };
-        loop {
-            let ValueKind::Inst(inst) = self.function.values[value].kind else { return false };
-            match &self.function.insts[inst].op {
-                Op::Cast { a, .. } => value = *a,
-                Op::Phi { incoming } => {
-                    return incoming.iter().any(|(_, next)| self.is_step(*next, value));
-                }
-                _ => return false,
-            }
-        }
+        call.args.get(*arg as usize).is_some_and(|value| self.is_worked_out_value(*value, &mut SmallVec::new()))
     }
 
-    /// `i + 1`, `i - 1`
-    fn is_step(&self, next: ValueId, of: ValueId) -> bool {
-        let ValueKind::Inst(inst) = self.function.values[next].kind else { return false };
-        match &self.function.insts[inst].op {
-            Op::Bin { a, b, .. } => {
-                let is_one = |value: ValueId| matches!(self.function.values[value].kind, ValueKind::Int(_));
-                *a == of && is_one(*b) || *b == of && is_one(*a)
-            }
+    /// The same of a value as it came about on the way, through callees as well.
+    pub(crate) fn is_worked_out_term(&self, number: TermId) -> bool {
+        match *self.terms.get(number) {
+            Term::Int(number) => number > LAST_STANDARD,
+            Term::Bin(..) => self.terms.mentions(number).is_empty(),
             _ => false,
         }
     }
+
+    fn is_worked_out_value(&self, value: ValueId, seen: &mut SmallVec<[ValueId; 8]>) -> bool {
+        if seen.contains(&value) {
+            return false;
+        }
+        seen.push(value);
+        let inst = match self.function.values[value].kind {
+            ValueKind::Int(number) => return number > LAST_STANDARD,
+            ValueKind::Inst(inst) => inst,
+            _ => return false,
+        };
+        match &self.function.insts[inst].op {
+            Op::Bin { .. } => true,
+            Op::Cast { a, .. } => self.is_worked_out_value(*a, seen),
+            Op::Select { a, b, .. } => self.is_worked_out_value(*a, seen) || self.is_worked_out_value(*b, seen),
+            Op::Phi { incoming } => incoming.iter().any(|(_, next)| self.is_worked_out_value(*next, seen)),
+            Op::Load { ptr } => self.is_counted_there(*ptr),
+            Op::Call(call) => self.library_model(call).is_some_and(reads_number),
+            _ => false,
+        }
+    }
+
+    /// `close(last++)`, or a number that `sscanf` has put there.
+    fn is_counted_there(&self, ptr: ValueId) -> bool {
+        let is_read = |value: ValueId| match self.function.values[value].kind {
+            ValueKind::Inst(inst) => {
+                matches!(self.function.insts[inst].op, Op::Load { ptr: from } if self.is_same_place(from, ptr))
+            }
+            _ => false,
+        };
+        self.function.insts.iter().any(|inst| match &inst.op {
+            Op::Store { ptr: into, value } if self.is_same_place(*into, ptr) => {
+                let ValueKind::Inst(made) = self.function.values[*value].kind else { return false };
+                matches!(self.function.insts[made].op, Op::Bin { a, b, .. } if is_read(a) || is_read(b))
+            }
+            Op::Call(call) => {
+                let model = self.library_model(call);
+                let from = model.into_iter().flat_map(|model| &model.effects).find_map(|effect| match effect {
+                    Effect::WritesRest { from } => Some(*from as usize),
+                    _ => None,
+                });
+                from.is_some_and(|from| call.args.iter().skip(from).any(|arg| self.is_same_place(*arg, ptr)))
+            }
+            _ => false,
+        })
+    }
+
+    fn is_same_place(&self, a: ValueId, b: ValueId) -> bool {
+        let (one, other) = (&self.function.values[a].kind, &self.function.values[b].kind);
+        a == b
+            || match (one, other) {
+                (ValueKind::Address(of, at), ValueKind::Address(too, there)) => of == too && at == there,
+                _ => false,
+            }
+    }
+
+    fn library_model(&self, call: &Call) -> Option<&FunctionModel> {
+        let Callee::Symbol(symbol) = call.callee else { return None };
+        match self.program.target(self.unit, symbol) {
+            Target::Extern(external) => self.knowledge.model(*external),
+            _ => None,
+        }
+    }
+}
+
+/// `atoi`, `strtol`: what comes back is nothing but what stands in a text.
+fn reads_number(model: &FunctionModel) -> bool {
+    let within = |effect: &Effect| matches!(effect, Effect::Points { .. });
+    let all = model.effects.iter().all(within) && (model.returns.pure || !model.effects.is_empty());
+    all && model.returns.number_of.is_none()
 }

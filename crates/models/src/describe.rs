@@ -132,7 +132,12 @@ impl Models {
             }
             Effect::Sends { arg, depth: 0, .. } => format!("sends what argument {arg} points to, pointers as well"),
             Effect::Sends { arg, .. } => format!("sends what lies behind the pointers in argument {arg}"),
-            Effect::Sweeps { family } => format!("releases every {} there is, whoever has it", self.noun(*family)),
+            Effect::Sweeps { family, place: Place::Return } => {
+                format!("releases every {} there is, whoever has it", self.noun(*family))
+            }
+            Effect::Sweeps { family, place } => {
+                format!("releases the {} that has the number at {}, whoever has it", self.noun(*family), say(place))
+            }
             Effect::WritesRest { from } => format!("writes through argument {from} and all after it"),
             Effect::Calls { function, data } => format!("calls argument {function}{}", with(*data)),
             Effect::Registers { function, data } => format!("keeps argument {function} to call later{}", with(*data)),

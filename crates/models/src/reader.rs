@@ -34,7 +34,7 @@
 //! | `writes` | N, or `N..` for all from there: unknown data comes in; N`, not 0`: a number |
 //! | `zeroes` | N `for` N: this many bytes become 0 |
 //! | `sends` | N [`for` N]: bytes go to somebody, and with them pointers; `*N`: those that the pointers there lead to |
-//! | `sweeps` | FAMILY: releases what there is of it, whoever has it (`closefrom`) |
+//! | `sweeps` | FAMILY [`at` N]: releases what there is of it, whoever has it (`closefrom`); `at`: if that number was worked out |
 //! | `calls`, `registers` | N [`with` N]: a callback, during the call or later, and its data |
 //! | `keeps` | `nothing`: what lies in memory that it is given is of no use to it once it has returned |
 //! | `needs` | N: this argument must not be null, or the program crashes |
@@ -402,7 +402,10 @@ impl Reader<'_> {
                 let size = if words.accept("for") { Some(words.argument()?) } else { None };
                 Effect::Sends { arg, size, depth: depth.min(4) as u8 }
             }
-            "sweeps" => Effect::Sweeps { family: self.resource(words, Place::Return)?.0 },
+            "sweeps" => {
+                let (family, place) = self.resource(words, Place::Return)?;
+                Effect::Sweeps { family, place }
+            }
             "calls" | "registers" => {
                 let function = words.argument()?;
                 let data = if words.accept("with") { Some(words.argument()?) } else { None };

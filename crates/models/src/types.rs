@@ -104,8 +104,10 @@ pub enum Effect {
     WritesRest { from: u32 },
     /// Calls the function pointer in `function` with `data` as one of its arguments, during the call.
     Calls { function: u32, data: Option<u32> },
-    /// Releases whatever there is of a family, by other names than their holders have (`closefrom`).
-    Sweeps { family: FamilyId },
+    /// Releases whatever there is of a family, by other names than their holders have (`closefrom`). `place`: only what
+    /// has this number, which is somebody's where it was come by as a descriptor, and anybody's where it was worked out
+    /// (`dup2(null, i)`); the result where there is no such condition.
+    Sweeps { family: FamilyId, place: Place },
     /// Keeps function pointer and data for later (`atexit`, `pthread_create`, `signal`).
     Registers { function: u32, data: Option<u32> },
 }
@@ -135,7 +137,7 @@ impl Effect {
             Effect::Calls { function, data } | Effect::Registers { function, data } => {
                 *function == argument || *data == Some(argument)
             }
-            Effect::Sweeps { .. } => false,
+            Effect::Sweeps { place, .. } => at(place),
         }
     }
 }
