@@ -55,6 +55,11 @@ const QUIET: &[&str] = &["-w", "-Wno-everything"];
 /// With the unit's own warnings, none of which may be an error.
 const LOUD: &[&str] = &["-Wall", "-Wno-unknown-warning-option"];
 const LOUD_AFTER: &[&str] = &[
+    // What the bitcode does not show: where a variable was set to null on some ways and has no value on the others, mem2reg
+    // takes it for null on all.
+    "-Wuninitialized",
+    "-Wsometimes-uninitialized",
+    "-Wconditional-uninitialized",
     "-Wno-error",
     "-Wno-error=implicit-function-declaration",
     "-Wno-error=implicit-int",

@@ -21,6 +21,7 @@ mod scope_end;
 mod unless;
 mod unnamed;
 mod use_after_free;
+mod valueless;
 
 use std::path::PathBuf;
 
@@ -110,6 +111,9 @@ pub fn propose(bench: &Bench<'_>) -> Proposals {
             }
             None if counted && bench.calls_library(&candidate) => {
                 all.refusals.push("the program counts such blocks, and the library's release does not".into())
+            }
+            None if valueless::is_released(bench, &candidate) => {
+                all.refusals.push("the variable may have no value there".into())
             }
             None if bench.is_before_needed(&candidate) => all.refusals.push("what is returned may lead into it".into()),
             None if bench.is_behind_errno(&candidate) => {
