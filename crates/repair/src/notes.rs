@@ -51,6 +51,8 @@ pub struct Noted {
     pub calm: bool,
     pub takes: Vec<(usize, Vec<Way<bool>>)>,
     pub borrows: Vec<usize>,
+    /// Parameters that may be released or kept.
+    pub keeps: Vec<usize>,
     pub drains: Option<Vec<Way<BTreeSet<usize>>>>,
     pub releases_first: bool,
     pub effects: Option<BTreeSet<String>>,
@@ -114,6 +116,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
         calm: false,
         takes: Vec::new(),
         borrows: Vec::new(),
+        keeps: (0..function.param_count as usize).collect(),
         drains: None,
         releases_first: false,
         effects: None,
@@ -124,6 +127,7 @@ fn note(analysis: &Analysis<'_>, id: FuncId) -> Noted {
     noted.null_taking = parameters.clone().filter(|at| survey::takes_null(&summary, *at)).collect();
     noted.needs_first = !parameters.is_empty() && !summary.outcomes.is_empty() && !noted.null_taking.contains(&0);
     noted.borrows = parameters.clone().filter(|at| survey::borrows(&summary, *at)).collect();
+    noted.keeps = parameters.clone().filter(|at| survey::may_take(&summary, *at)).collect();
     let taken = parameters.map(|at| (at, survey::taken(&summary, at)));
     noted.takes = taken.filter(|(_, ways)| ways.iter().any(|way| way.1)).collect();
     noted.drains = (summary.drained && !survey::always_releases_first(&summary)).then(|| survey::touched(&summary));

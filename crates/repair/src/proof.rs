@@ -76,8 +76,16 @@ pub fn first_look(
 }
 
 /// Shows that a release is not needed: the variable `probe`, which leaks wherever it is, is not found.
-pub fn useless(before: &Survey, probed: &Survey, finding: &Finding, probe: &str) -> Result<String, String> {
-    if probed.findings.iter().any(|found| found.object.contains(probe)) {
+///
+/// What nobody is told of counts as well: in `main`, it would be lost when the program ends anyway.
+pub fn useless(
+    before: &Survey,
+    probed: &Survey,
+    finding: &Finding,
+    (change, probe): (&Change, &str),
+) -> Result<String, String> {
+    let found = |found: &Finding| found.object.contains(probe);
+    if probed.findings.iter().any(found) || probed.lost.iter().any(|(spot, _)| is_new(change, spot)) {
         return Err("on some path it is the only release".into());
     }
     if before.degraded.iter().any(|(_, function)| *function == finding.sink.function) {
@@ -87,8 +95,10 @@ pub fn useless(before: &Survey, probed: &Survey, finding: &Finding, probe: &str)
 }
 
 /// Shows that a new release does not look into a null pointer: nothing leaks where it would.
-pub fn not_null(probed: &Survey, probe: &str) -> Result<(), String> {
-    match probed.findings.iter().any(|found| found.object.contains(probe)) {
+pub fn not_null(probed: &Survey, change: &Change, probe: &str) -> Result<(), String> {
+    let found = |found: &Finding| found.object.contains(probe);
+    let at_end = probed.lost.iter().any(|(spot, at_end)| *at_end && is_new(change, spot));
+    match at_end || probed.findings.iter().any(found) {
         true => Err(NULL_THERE.into()),
         false => Ok(()),
     }

@@ -356,13 +356,13 @@ impl Session<'_> {
         if let Some((name, edits)) = &candidate.probe {
             let probe = Change::new(candidate.file.clone(), before.clone(), edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
-            why.push(proof::useless(&self.survey, &probed.survey, finding, name)?);
+            why.push(proof::useless(&self.survey, &probed.survey, finding, (&probe, name))?);
         }
         let needs = |name: &str| rebuilt.survey.needy.contains(name);
         if let Some((name, edits)) = change::null_probe(&candidate.edits, &needs) {
             let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
             let probed = self.workshop.rebuild(&self.with(&probe))?;
-            proof::not_null(&probed.survey, &name)?;
+            proof::not_null(&probed.survey, &probe, &name)?;
         }
         if let Some(edits) = change::member_probe(&candidate.edits, &candidate.quiet_if_null) {
             let probe = Change::new(candidate.file.clone(), before.clone(), &edits)?;
@@ -434,7 +434,8 @@ impl Session<'_> {
         let needs = |name: &str| after.needy.contains(name);
         let harmless = proof::harmless(&before, &after, finding, &change, candidate.expect).and_then(|_| {
             let Some((name, edits)) = change::null_probe(&candidate.edits, &needs) else { return Ok(()) };
-            proof::not_null(&changed(&edits)?.0, &name)
+            let (probed, change) = changed(&edits)?;
+            proof::not_null(&probed, &change, &name)
         });
         harmless.map_err(|_| own())
     }

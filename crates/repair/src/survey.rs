@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Summary, Term, TermId};
+use caulk_analysis::{Analysis, Doubt, IncidentKind, ObjId, Object, Off, Status, Subject, Summary, Term, TermId};
 use caulk_base::Id;
 use caulk_findings::Finding;
 use caulk_ir::{FuncId, Program};
 use caulk_models::{Condition, Effect, FunctionModel, Place};
+use caulk_source::Call;
 
 use crate::notes::{Noted, Notes, spot};
 use crate::sides::Sides;
@@ -36,6 +37,8 @@ pub struct Survey {
     pub releases: BTreeMap<Spot, BTreeSet<Doubt>>,
     /// Errors that may happen: function and kind, as often as there are.
     pub suspicions: BTreeMap<(String, String), usize>,
+    /// Calls whose block is lost somewhere, and whether that is only when the program ends: also where nobody is told of it.
+    pub lost: BTreeSet<(Spot, bool)>,
     /// By file and function, what callers must know: inputs that are released or kept, blocks that are handed out
     /// although they may be released.
     pub effects: BTreeMap<(String, String), BTreeSet<String>>,
@@ -50,6 +53,8 @@ pub struct Survey {
     /// Functions and the numbers of parameters of theirs that they only look at: no way through stores or releases what
     /// they are given there, or gives it to somebody who might.
     pub borrowers: BTreeSet<(String, usize)>,
+    /// Functions and the numbers of parameters of theirs that some way through may release or keep.
+    pub keepers: BTreeSet<(String, usize)>,
     /// Functions and the numbers of parameters of theirs that may be null: they return all the same.
     pub null_takers: BTreeSet<(String, usize)>,
     /// Functions that must not be given null as their first argument.
@@ -121,6 +126,14 @@ impl Survey {
                 survey.filling.insert((name.clone(), *argument as usize), number);
             }
         }
+        for incident in &analysis.incidents {
+            let at_end = incident.kind == IncidentKind::LeakAtExit;
+            if let (IncidentKind::Leak | IncidentKind::LeakAtExit, Subject::Allocated { site, .. }) =
+                (&incident.kind, &incident.subject)
+            {
+                survey.lost.insert((spot(analysis, incident.function, *site), at_end));
+            }
+        }
         // What is not reported because nobody is known to write such a program may happen all the same.
         let unlikely = analysis.incidents.iter().map(|incident| (incident.function, &incident.kind));
         let unlikely = unlikely.filter(|(_, kind)| !matches!(kind, IncidentKind::Leak | IncidentKind::LeakAtExit));
@@ -168,6 +181,7 @@ impl Survey {
         if noted.needs_first {
             self.needy.insert(name.to_owned());
         }
+        self.keepers.extend(noted.keeps.iter().map(|at| (name.to_owned(), *at)));
         for (at, ways) in &noted.takes {
             self.takers.entry((name.to_owned(), *at)).or_default().extend(ways.iter().copied());
         }
@@ -186,6 +200,12 @@ impl Survey {
     /// Whether the program is a whole one.
     pub fn has_main(&self) -> bool {
         self.effects.keys().any(|(_, function)| function == "main")
+    }
+
+    /// Whether who is called does nothing with an argument but look at it: then its result tells nothing of the block, even
+    /// where some results come with a block only.
+    pub fn only_looks(&self, call: &Call, at: usize) -> bool {
+        call.direct && self.functions.contains(&call.callee) && !self.keepers.contains(&(call.callee.clone(), at))
     }
 
     /// The release call that starts at a place.
@@ -287,6 +307,18 @@ pub fn takes_null(summary: &Summary, parameter: usize) -> bool {
         };
         !outcome.ranges.iter().any(excluded)
     })
+}
+
+/// Whether some way through may release or keep what a parameter points to.
+pub fn may_take(summary: &Summary, parameter: usize) -> bool {
+    let is_it = |term: TermId| summary.terms[term.index()] == Term::Param(parameter as u32);
+    let points = |obj: ObjId| matches!(summary.objects[obj.index()], Object::Deref(base) if is_it(base));
+    let of = |outcome: &caulk_analysis::Outcome| {
+        outcome.objs.iter().any(|(obj, known)| points(*obj) && (known.status.may(Status::FREED) || known.escaped))
+            || outcome.writes.iter().any(|write| is_it(write.term))
+            || outcome.weak.iter().any(|(_, term)| is_it(*term))
+    };
+    summary.degraded || summary.calls_unknown || summary.drained || summary.outcomes.iter().any(of)
 }
 
 /// Whether each way through releases or stores what a parameter points to, by its result.

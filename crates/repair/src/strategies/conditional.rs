@@ -9,7 +9,8 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let function = &bench.target.function;
     for holder in bench.target.holders() {
         for (id, call) in function.calls.iter_ids() {
-            let takes_it = call.args.iter().any(|arg| function.text(arg.span) == holder);
+            let given = |at: &usize| function.text(call.args[*at].span) == holder;
+            let takes_it = (0..call.args.len()).filter(given).any(|at| !bench.survey.only_looks(call, at));
             if takes_it && bench.target.reaches(&holder, call.span.start) {
                 tested(bench, all, id, call, &holder);
             }

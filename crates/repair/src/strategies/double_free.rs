@@ -3,14 +3,16 @@
 //! Only what releases and nothing else is ever deleted: other deallocators must still do what else they do.
 
 use caulk_findings::{Place, StepKind};
-use caulk_source::{Call, CallId, EditSet, FunctionSource, Refusal, Slot, Snippet, Span, StmtId, StmtKind};
+use caulk_source::{
+    Call, CallId, DeclKind, EditSet, FunctionSource, Refusal, Slot, Snippet, Span, StmtId, StmtKind, Token,
+};
 
 use super::exits::is_pure;
 use super::{Bench, Proposals, is_straight, nulling, with_call};
 use crate::change::Candidate;
 use crate::release;
 use crate::takes;
-use crate::target::is_plain;
+use crate::target::{is_plain, root};
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let finding = bench.target.finding;
@@ -44,7 +46,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 && function
                     .calls_at(finding.sink.line, finding.sink.column)
                     .first()
-                    .is_none_or(|&last| is_set_between(function, first, &function.calls[last], &value))
+                    .is_none_or(|&last| is_set_between(bench, function, first, &function.calls[last], &value))
             {
                 return;
             }
@@ -64,17 +66,48 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     nulling::propose(bench, all, &earlier);
 }
 
-/// May what is released be set anew between two releases, by an assignment or by somebody who is given an address? Where
-/// the second stands before the first, a loop leads there, and all that is not between them lies on its way.
-fn is_set_between(function: &FunctionSource, first: &Call, second: &Call, value: &str) -> bool {
+/// May what is released be set anew between two releases, by an assignment or by somebody who is called? Where the second
+/// stands before the first, a loop leads there, and all that is not between them lies on its way.
+fn is_set_between(bench: &Bench<'_>, function: &FunctionSource, first: &Call, second: &Call, value: &str) -> bool {
     let between = |span: Span| match first.span.end <= second.span.start {
         true => span.start >= first.span.end && span.end <= second.span.start,
         false => span.start >= first.span.end || span.end <= second.span.start,
     };
-    let sets = |lhs: Span| value.starts_with(function.text(lhs).as_str());
+    let found_by_others = !is_own_variable(function, value, first.span.start);
+    let last = |place: &str| place.rsplit(['.', '>']).next().map(str::to_owned);
+    let sets = |lhs: Span| {
+        let place = function.text(lhs);
+        let by_another_name = || place.starts_with('*') || place.ends_with(']') || last(&place) == last(value);
+        value.starts_with(place.as_str()) || found_by_others && by_another_name()
+    };
     let assigned = function.assigns.iter().any(|assign| between(assign.span) && sets(assign.lhs));
-    let is_address = |call: &Call| call.args.iter().any(|arg| function.text(arg.span).starts_with('&'));
-    assigned || function.calls.iter().any(|call| between(call.span) && is_address(call))
+    let may_set = |call: &Call| {
+        call.args.iter().any(|arg| function.text(arg.span).starts_with('&'))
+            || found_by_others && !leaves_alone(bench, function, call, value)
+    };
+    assigned || function.calls.iter().any(|call| between(call.span) && may_set(call))
+}
+
+/// A variable of the function whose address nobody has asked for.
+fn is_own_variable(function: &FunctionSource, value: &str, at: usize) -> bool {
+    let own = |decl| matches!(function.decls[decl].kind, DeclKind::Local | DeclKind::Parameter);
+    let name = value.as_bytes();
+    let tokens = function.file.tokens_in(function.span);
+    let asked = |pair: &[Token]| pair[0].is(b'&') && function.file.slice(pair[1].span) == name;
+    value == root(value) && function.variable_at(value, at).is_some_and(own) && !tokens.windows(2).any(asked)
+}
+
+/// Whoever is called writes no pointer, or, of a library, has nothing that leads to the value.
+fn leaves_alone(bench: &Bench<'_>, function: &FunctionSource, call: &Call, value: &str) -> bool {
+    let survey = bench.survey;
+    let leads_there = |arg: &caulk_source::Argument| {
+        let text = function.text(arg.span);
+        function.file.mentions(arg.span, root(value)) || survey.functions.contains(&text)
+    };
+    match survey.functions.contains(&call.callee) {
+        true => call.direct && survey.calm.contains(&call.callee),
+        false => call.direct && (call.callee == bench.target.finding.release || !call.args.iter().any(leads_there)),
+    }
 }
 
 /// `free(p); …; free(p);` with no way in or out in between: the second does nothing that is right, whatever came
@@ -92,7 +125,7 @@ fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
     for first in places.iter().filter_map(|place| call_at(place)) {
         if is_straight(bench, first.stmt, second.stmt)
             && takes::surely(bench.survey, function, first, &value, &finding.release)
-            && !is_set_between(function, first, second, &value)
+            && !is_set_between(bench, function, first, second, &value)
         {
             let title = format!("delete the second release of {}", finding.object);
             all.add(delete(function, second.stmt), |edits| {
