@@ -9,6 +9,12 @@
 //! ```
 //!
 //! Where the function says that it has failed, nobody counts on it.
+//!
+//! # Known imprecision
+//! - Files are the same if they are named by the same expression, here, by a caller or in a variable. One whose name is put
+//!   together in a buffer is taken for no other.
+
+use std::collections::BTreeSet;
 
 use caulk_source::{Call, DeclKind, FunctionSource, StmtKind};
 
@@ -56,9 +62,7 @@ pub fn reason(target: &Target<'_>, sides: &Sides, body: &Bodies<'_>) -> Option<S
     if finding.release == "close" && (function.calls.iter().any(tells) || is_a_certain_number(target)) {
         return Some("somebody else may need what it stands for".into());
     }
-    if let Some(path) = made.and_then(|made| path(function, made))
-        && is_locked_elsewhere(sides, body, &path)
-    {
+    if made.is_some_and(|made| is_locked_elsewhere(function, made, sides, body)) {
         return Some("a lock on the same file ends when any descriptor of it is closed".into());
     }
     if is_failure(target) {
@@ -177,13 +181,46 @@ fn path(function: &FunctionSource, call: &Call) -> Option<String> {
     call.args.get(*at).map(|arg| function.text(arg.span))
 }
 
-/// Does a function of the program that locks as POSIX does open a file by the same expression? Those locks end when the
-/// process closes any descriptor of the file.
-fn is_locked_elsewhere(sides: &Sides, body: &Bodies<'_>, path: &str) -> bool {
-    sides.locking().into_iter().filter_map(body).any(|function| {
-        let own = |kind: DeclKind| matches!(kind, DeclKind::Parameter | DeclKind::Local);
-        let is_local = function.decls.iter().any(|decl| own(decl.kind) && decl.name == root(path));
-        let opens = |call: &Call| self::path(&function, call).as_deref() == Some(path);
-        !is_local && function.calls.iter().any(opens)
-    })
+/// Does the program lock as POSIX does, and open the same file in another place, too? Those locks end when the process
+/// closes any descriptor of the file, whoever has it.
+fn is_locked_elsewhere(function: &FunctionSource, made: &Call, sides: &Sides, body: &Bodies<'_>) -> bool {
+    let Some(path) = path(function, made).filter(|_| !sides.locking().is_empty()) else { return false };
+    let mine = meant(function, &path, sides, body, DEEPEST);
+    let opening: BTreeSet<&str> = OPENING.iter().flat_map(|(name, _)| sides.callers(name)).collect();
+    !mine.is_empty()
+        && opening.into_iter().filter_map(body).any(|other| {
+            let apart = |call: &&Call| other.name != function.name || call.span != made.span;
+            let mut paths = other.calls.iter().filter(apart).filter_map(|call| self::path(&other, call));
+            paths.any(|path| !meant(&other, &path, sides, body, DEEPEST).is_disjoint(&mine))
+        })
+}
+
+/// So many steps from a name to what it stands for.
+const DEEPEST: u32 = 4;
+
+/// What an expression stands for, as it is written where it means the same everywhere: what callers give for a parameter,
+/// what a variable is set to.
+fn meant(function: &FunctionSource, text: &str, sides: &Sides, body: &Bodies<'_>, depth: u32) -> BTreeSet<String> {
+    let own = |decl: &&caulk_source::Decl| decl.name == root(text) && !text.starts_with('"');
+    let Some(decl) = function.decls.iter().filter(own).find(|decl| decl.kind != DeclKind::Global) else {
+        return BTreeSet::from([text.to_owned()]);
+    };
+    if text != decl.name || depth == 0 {
+        return BTreeSet::new();
+    }
+    let set = function.assigns.iter().filter(|assign| function.text(assign.lhs) == text).map(|assign| assign.rhs);
+    let mut all = BTreeSet::new();
+    for value in decl.init.into_iter().chain(set) {
+        all.extend(meant(function, &function.text(value), sides, body, depth - 1));
+    }
+    let mut parameters = function.decls.iter().filter(|decl| decl.kind == DeclKind::Parameter);
+    if let Some(at) = parameters.position(|parameter| parameter.name == text) {
+        for caller in sides.callers(&function.name).filter_map(body) {
+            for call in caller.calls.iter().filter(|call| call.callee == function.name) {
+                let given = call.args.get(at).map(|arg| caller.text(arg.span));
+                all.extend(given.into_iter().flat_map(|text| meant(&caller, &text, sides, body, depth - 1)));
+            }
+        }
+    }
+    all
 }
