@@ -253,7 +253,7 @@ impl<'a> ReleaseCall<'a> {
     fn in_line(line: &'a str) -> Option<Self> {
         let end = line.find(");")?;
         let open = line[..end].rfind('(')?;
-        let argument = &line[open + 1..end];
+        let argument = line[open + 1..end].trim();
         let name = line[..open].trim_end();
         let start = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
         let found = Self { text: &line[start..end + 2], name: &name[start..], argument };

@@ -122,11 +122,19 @@ fn further(function: &FunctionSource, call: &caulk_source::Call, expression: &st
 }
 
 /// As the author writes calls.
-fn spaced(function: &FunctionSource, mut calls: Vec<String>) -> Vec<String> {
-    if spaces_calls(function) {
-        calls.iter_mut().for_each(|call| *call = call.replacen('(', " (", 1));
+fn spaced(function: &FunctionSource, calls: Vec<String>) -> Vec<String> {
+    calls.into_iter().map(|call| as_the_author(function, call)).collect()
+}
+
+/// `free (p);` and `free( p );` for `free(p);`, where calls are written so.
+pub fn as_the_author(function: &FunctionSource, mut call: String) -> String {
+    if pads_arguments(function)
+        && let Some((name, rest)) = call.split_once('(')
+        && let Some(arguments) = rest.strip_suffix(");")
+    {
+        call = format!("{name}( {arguments} );");
     }
-    calls
+    if spaces_calls(function) { call.replacen('(', " (", 1) } else { call }
 }
 
 /// Functions of the program that release any block, and keep the books that whoever made this one keeps, too: where there
@@ -275,6 +283,18 @@ fn spaces_calls(function: &FunctionSource) -> bool {
     spaced * 2 > function.calls.iter().filter(written).count()
 }
 
+/// Whether the author writes `free( p )`.
+fn pads_arguments(function: &FunctionSource) -> bool {
+    let written = |call: &&caulk_source::Call| call.direct && call.origin == Origin::Written && !call.args.is_empty();
+    let is_blank = |at: usize| function.file.bytes.get(at) == Some(&b' ');
+    let pads = |call: &&caulk_source::Call| {
+        let ends = call.args.first().zip(call.args.last());
+        ends.is_some_and(|(first, last)| is_blank(first.span.start.wrapping_sub(1)) && is_blank(last.span.end))
+    };
+    let padded = function.calls.iter().filter(written).filter(pads).count();
+    padded * 2 > function.calls.iter().filter(written).count()
+}
+
 /// Whether the call that starts at an offset releases something, as the analysis sees it.
 pub fn is_release(function: &FunctionSource, survey: &Survey, offset: usize) -> bool {
     let (line, column) = function.file.position_of(offset);
@@ -310,7 +330,9 @@ fn is_named_for_it(callee: &str) -> bool {
 pub fn by_destructor(bench: &Bench<'_>, expression: &str, offset: usize) -> Option<Vec<String>> {
     let all = destructors(&bench.target.function, bench.survey, expression, offset);
     let fits = |callee: &&String| is_named_for_it(callee) && quiet_if_null(bench, callee).is_some();
-    (!all.is_empty()).then(|| all.iter().filter(fits).map(|callee| format!("{callee}({expression});")).collect())
+    let function = &bench.target.function;
+    let call = |callee: &String| as_the_author(function, format!("{callee}({expression});"));
+    (!all.is_empty()).then(|| all.iter().filter(fits).map(call).collect())
 }
 
 /// Members of what a destructor is given that must be null for it to do nothing but release: calls that are heard of stand
@@ -390,8 +412,10 @@ fn is_heard(bench: &Bench<'_>, callee: &str, left_out: &[String]) -> bool {
     let (function, place) = (&bench.target.function, &bench.target.finding.source);
     let made = function.calls_at(place.line, place.column).into_iter().last();
     let sides = &bench.survey.sides;
+    // What does nothing but call the library's release spoils no more than that does.
+    let alone = || sides.only_calls(callee, &[bench.target.finding.release.clone()].into());
     sides.is_heard(callee, made.map(|id| function.calls[id].callee.as_str()), left_out)
-        || sides.spoils_error(&function.name, callee)
+        || sides.spoils_error(&function.name, callee) && !alone()
 }
 
 /// The program's own function for ending what the expression means, where it does more than that.

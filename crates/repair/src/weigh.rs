@@ -141,6 +141,7 @@ fn argument(text: &[u8]) -> Option<String> {
 fn released(code: &str) -> Option<&str> {
     let (name, argument) = code.strip_suffix(");")?.split_once('(')?;
     let is_name = name.trim_end().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let argument = argument.trim();
     let plain = argument.strip_prefix("(void *)").unwrap_or(argument);
     (is_name && name.trim_end() != "if" && is_plain(plain)).then_some(plain)
 }
@@ -153,6 +154,7 @@ mod tests {
     fn only_releases_are_weighed() {
         assert_eq!(released("free(p->name);"), Some("p->name"));
         assert_eq!(released("free (p);"), Some("p"));
+        assert_eq!(released("free( p );"), Some("p"));
         assert_eq!(released("if (p);"), None);
         assert_eq!(released("p = f(x);"), None);
         assert_eq!(released("free(f(x));"), None);

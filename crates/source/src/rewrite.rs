@@ -176,7 +176,8 @@ impl FunctionSource {
         // Without braces an `else` behind would change its owner.
         let nothing = Snippet::default();
         let mut edits = if alone { self.wrap(call.stmt, &nothing, &nothing)? } else { EditSet::new() };
-        edits.replace(Span::new(stmt.span.start, call.span.start), format!("if ({prefix}"));
+        let head = file.style.line(format!("if ({prefix}").as_bytes());
+        edits.replace(Span::new(stmt.span.start, call.span.start), head);
         let mut tail = format!("{suffix})").into_bytes();
         let own_line = file.is_first_on_line(stmt.span.start);
         let outer_lines = alone && edits.edits().iter().any(|edit| edit.text.contains(&b'\n'));

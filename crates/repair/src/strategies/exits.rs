@@ -4,7 +4,7 @@ use caulk_source::{Assign, Call, DeclKind, FunctionSource, Origin, Placement, Sn
 
 use super::{Bench, Proposals, code_of};
 use crate::change::{BEFORE_EXIT, Candidate};
-use crate::target::{is_number, root};
+use crate::target::{is_number, is_plain, root};
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -142,6 +142,21 @@ pub fn what(kind: &StmtKind) -> &'static str {
     }
 }
 
+/// `n == 3` for `n != 3`, as an author would write it. Not for `<`: a number that is none is not less, nor greater or equal.
+fn opposite(test: &str) -> String {
+    let is_operand = |text: &str| is_plain(text) || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let turned = [("!=", "=="), ("==", "!=")].into_iter().find_map(|(sign, other)| {
+        let (a, b) = test.split_once(sign)?;
+        let (a, b) = (a.trim(), b.trim());
+        (is_operand(a) && is_operand(b)).then(|| format!("{a} {other} {b}"))
+    });
+    match test.strip_prefix('!').map(str::trim) {
+        _ if is_plain(test) => format!("!{test}"),
+        Some(rest) if is_plain(rest) => rest.to_owned(),
+        _ => turned.unwrap_or_else(|| format!("!({test})")),
+    }
+}
+
 /// The macro stays as it is: the block is released before it, under the condition that one of its arguments is.
 fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroId) {
     if !bench.is_one_macro(&bench.target.function.macros[id].name) {
@@ -157,7 +172,7 @@ fn before_macro(bench: &Bench<'_>, all: &mut Proposals, id: caulk_source::MacroI
             if !is_pure(&text) || !is_steady(function, &text) {
                 continue;
             }
-            for condition in [format!("if (!({text}))"), format!("if ({text})")] {
+            for condition in [format!("if ({})", opposite(&text)), format!("if ({text})")] {
                 let code = Snippet::lines([condition, format!("\t{call}")]);
                 let made = function.insert_before(sink, &code);
                 all.add(made, |edits| Candidate::new(function, "release-before-macro-exit", title(), edits));

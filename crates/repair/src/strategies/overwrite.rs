@@ -160,7 +160,8 @@ fn realloc(bench: &Bench<'_>, all: &mut Proposals, assign: &caulk_source::Assign
     let release = &bench.target.finding.release;
     let Some(asked) = asked(function, assign) else { return };
     let test = std::iter::once(format!("!{name}")).chain(asked).collect::<Vec<_>>().join(" && ");
-    let tail = [format!("if ({test})"), format!("\t{release}({holder});"), format!("{holder} = {name};")];
+    let release = release::as_the_author(function, format!("{release}({holder});"));
+    let tail = [format!("if ({test})"), format!("\t{release}"), format!("{holder} = {name};")];
     let title = || format!("keep the result of `realloc` apart, so that `{holder}` can be released when it fails");
     let mut lines = vec![format!("{declared} = {rhs};")];
     lines.extend(tail.iter().cloned());

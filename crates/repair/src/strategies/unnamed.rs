@@ -7,6 +7,7 @@ use super::conditional::conditions;
 use super::exits::is_pure;
 use super::{Bench, Proposals, may_declare, replace};
 use crate::change::Candidate;
+use crate::release;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -16,13 +17,13 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let Some(inner) = function.calls_at(place.line, place.column).into_iter().last() else { return };
     let call = &function.calls[inner];
     let stmt = function.stmt(call.stmt);
-    let release = &target.finding.release;
-    if !function.callable_at(release, stmt.span.start) || !call.result_type.contains('*') {
+    let library = &target.finding.release;
+    if !function.callable_at(library, stmt.span.start) || !call.result_type.contains('*') {
         return;
     }
     if call.result_ignored {
         // Nobody looks whether there is something to release.
-        if release == "free" {
+        if library == "free" {
             at_once(bench, all, call);
         }
         return;
@@ -36,7 +37,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     let name = function.fresh_name("item");
     let title = || format!("name the result of `{}`, so that it can be released", call.callee);
-    let code = format!("{release}({name});");
+    let code = release::as_the_author(function, format!("{library}({name});"));
     if outer.result_ignored
         && matches!(stmt.kind, StmtKind::Expr)
         && let Ok(declared) = declarator(&call.result_type, &name)
