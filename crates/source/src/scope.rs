@@ -1,7 +1,7 @@
 //! Names: what a name means at a place, and names that are still free.
 
 use crate::lex::Span;
-use crate::syntax::{DeclId, DeclKind, FunctionSource, StmtKind};
+use crate::syntax::{Decl, DeclId, DeclKind, FunctionSource, StmtId, StmtKind};
 
 /// What a name stands for at some place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,23 @@ impl FunctionSource {
         (1..)
             .map(|n| if n == 1 { wanted.to_string() } else { format!("{wanted}{n}") })
             .find(|name| self.is_fresh(name) && !taken.contains(name))
+            .unwrap_or_else(|| wanted.to_string())
+    }
+
+    /// A name for a variable of a block alone: others may have it elsewhere in the function.
+    pub fn fresh_name_in(&self, block: StmtId, wanted: &str) -> String {
+        let span = self.stmt(block).span;
+        let fits = |name: &String| {
+            let seen = |decl: &Decl| decl.name == *name && (decl.scope.covers(span) || span.covers(decl.scope));
+            !self.file.mentions(span, name)
+                && !self.names.macros.contains(name)
+                && !self.names.top_level.contains_key(name)
+                && !self.decls.iter().any(seen)
+                && self.labels().all(|(_, label)| label != name)
+        };
+        (1..)
+            .map(|n| if n == 1 { wanted.to_string() } else { format!("{wanted}{n}") })
+            .find(fits)
             .unwrap_or_else(|| wanted.to_string())
     }
 

@@ -35,7 +35,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     if outer.args.iter().any(is_busy) {
         return;
     }
-    let name = function.fresh_name("item");
+    let name = function.fresh_name_in(function.enclosing_block(call.stmt), wanted_name(&call.result_type));
     let title = || format!("name the result of `{}`, so that it can be released", call.callee);
     let code = release::as_the_author(function, format!("{library}({name});"));
     if outer.result_ignored
@@ -92,7 +92,7 @@ fn in_macro_argument(bench: &Bench<'_>, all: &mut Proposals) {
     let used = &function.macros[id];
     let is_made = |call: &&Call| call.stmt == source && call.callee == callee && used.args.contains(&call.span);
     let [call] = function.calls.iter().filter(is_made).collect::<Vec<_>>()[..] else { return };
-    let release = &target.finding.release;
+    let library = &target.finding.release;
     let file = &function.file;
     let words = file.tokens_in(used.span).iter().filter(|token| file.slice(token.span) == callee.as_bytes()).count();
     // In which order arguments are evaluated must not matter.
@@ -105,26 +105,34 @@ fn in_macro_argument(bench: &Bench<'_>, all: &mut Proposals) {
     if !settled || words != 1 || used.args.iter().any(|arg| is_busy(&arg)) {
         return;
     }
-    if !function.callable_at(release, stmt.span.start) {
+    if !function.callable_at(library, stmt.span.start) {
         return;
     }
-    let name = function.fresh_name("item");
+    let name = function.fresh_name_in(function.enclosing_block(source), wanted_name(&call.result_type));
     let Ok(declared) = declarator(&function.spelled(&call.result_type), &name) else { return };
-    let made = function.check_stmt(source).and_then(|()| {
-        let value = function.text(call.span);
-        let mut edits = if may_declare(function, source) {
-            function.insert_before(source, &Snippet::line(format!("{declared} = {value};")).declaring())?
-        } else {
-            let mut edits = function.declare_in(function.enclosing_block(source), &format!("{declared};"))?;
-            edits.merge(&function.insert_before(source, &Snippet::line(format!("{name} = {value};")))?);
-            edits
-        };
-        edits.replace(call.span, name.clone());
-        edits.merge(&function.insert_after(source, &Snippet::line(format!("{release}({name});")))?);
-        Ok(edits)
-    });
+    let made =
+        function.check_stmt(source).and_then(|()| {
+            let value = function.text(call.span);
+            let mut edits = if may_declare(function, source) {
+                function.insert_before(source, &Snippet::line(format!("{declared} = {value};")).declaring())?
+            } else {
+                let mut edits = function.declare_in(function.enclosing_block(source), &format!("{declared};"))?;
+                edits.merge(&function.insert_before(source, &Snippet::line(format!("{name} = {value};")))?);
+                edits
+            };
+            edits.replace(call.span, name.clone());
+            edits.merge(&function.insert_after(
+                source,
+                &Snippet::line(release::as_the_author(function, format!("{library}({name});"))),
+            )?);
+            Ok(edits)
+        });
     let title = format!("name the result of `{callee}`, so that it can be released");
     all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title, edits));
+}
+
+fn wanted_name(type_name: &str) -> &'static str {
+    if matches!(type_name, "char *" | "const char *") { "text" } else { "item" }
 }
 
 /// `make(x);` becomes `free(make(x));`
