@@ -20,6 +20,9 @@ use caulk_ir::{
 /// Functions that say or read what `errno` is.
 const TELL: &[&str] = &["__errno_location", "perror", "warn", "vwarn", "err", "verr", "strerror"];
 
+/// Functions that return twice, once in a child.
+const SPLITTING: &[&str] = &["fork", "vfork", "forkpty"];
+
 /// Functions that leave `errno` as it was where they succeed, and are often called before it is told.
 const LEAVE: &[&str] =
     &["free", "printf", "fprintf", "puts", "fputs", "fputc", "putc", "putchar", "fflush", "gettext", "dcgettext"];
@@ -65,8 +68,9 @@ impl Children {
         // Callers of those that come back are asked in the next round.
         loop {
             let known = self.returning.len();
-            for (id, function, at, name) in calls(program) {
-                if name != "fork" && !self.returning.contains(name) {
+            let named = calls(program).map(|(id, function, at, name)| (id, function, at, vec![name]));
+            for (id, function, at, names) in named.chain(calls_through_pointers(analysis)) {
+                if !names.iter().any(|name| SPLITTING.contains(name) || self.returning.contains(*name)) {
                     continue;
                 }
                 let (returns, writes) = as_child(analysis, id, function, at);
@@ -111,6 +115,18 @@ fn calls(program: &Program) -> impl Iterator<Item = (FuncId, &Function, InstId, 
             Op::Call(call) => Some((id, function, at, name_of(program, id, call)?)),
             _ => None,
         })
+    })
+}
+
+/// All calls through pointers: where, and of whom.
+fn calls_through_pointers<'a>(
+    analysis: &'a Analysis<'_>,
+) -> impl Iterator<Item = (FuncId, &'a Function, InstId, Vec<&'a str>)> {
+    let program = analysis.knowledge.program;
+    analysis.knowledge.graph.indirect.iter().map(move |(&(id, at), targets)| {
+        let functions = targets.functions.iter().map(|&one| program.function(one).name.as_str());
+        let library = targets.library.iter().map(|&one| program.externs[one].as_str());
+        (id, program.function(id), at, functions.chain(library).collect())
     })
 }
 
@@ -173,12 +189,28 @@ fn as_child(analysis: &Analysis<'_>, id: FuncId, function: &Function, at: InstId
         _ => true,
     };
     let result = function.insts[at].result;
-    walk(function, at, &mut visit, &|op| result.and_then(|result| with_zero(function, op, result)));
+    let behind = reached(function, at);
+    walk(function, at, &mut visit, &|op| result.and_then(|result| with_zero(function, op, result, &behind)));
     (returns, writes)
 }
 
-/// Where a branch leads if a value is 0.
-fn with_zero(function: &Function, op: &Op, zero: ValueId) -> Option<BlockId> {
+/// The blocks that are come to from an instruction, its own among them.
+fn reached(function: &Function, at: InstId) -> BTreeSet<BlockId> {
+    let own = function.blocks.ids().filter(|block| {
+        let range = function.blocks[*block];
+        (range.first.0..range.end.0).contains(&at.0)
+    });
+    let mut seen: BTreeSet<BlockId> = own.collect();
+    let mut open: Vec<BlockId> = seen.iter().copied().collect();
+    while let Some(block) = open.pop() {
+        let next = successors(&function.terminator(block).1.op);
+        open.extend(next.into_iter().filter(|to| seen.insert(*to)));
+    }
+    seen
+}
+
+/// Where a branch leads if a value is 0, on the ways through these blocks.
+fn with_zero(function: &Function, op: &Op, zero: ValueId, behind: &BTreeSet<BlockId>) -> Option<BlockId> {
     let of = |value: ValueId| match function.values[value].kind {
         ValueKind::Inst(inst) => Some(&function.insts[inst].op),
         _ => None,
@@ -186,11 +218,24 @@ fn with_zero(function: &Function, op: &Op, zero: ValueId) -> Option<BlockId> {
     let number = |value: ValueId| match function.values[value].kind {
         ValueKind::Int(number) => Some(number),
         ValueKind::Inst(_) => {
-            let mut at = value;
-            while let Some(Op::Cast { op: CastOp::SExt | CastOp::ZExt | CastOp::Trunc | CastOp::Same, a }) = of(at) {
-                at = *a;
-            }
-            (at == zero).then_some(0)
+            let plain = |value: ValueId| {
+                let mut at = value;
+                while let Some(Op::Cast { op: CastOp::SExt | CastOp::ZExt | CastOp::Trunc | CastOp::Same, a }) = of(at)
+                {
+                    at = *a;
+                }
+                at
+            };
+            let at = plain(value);
+            // `if (terminal) pid = forkpty(…); else pid = fork();`
+            let is_zero = match of(at) {
+                Some(Op::Phi { incoming }) => {
+                    let mut from = incoming.iter().filter(|(block, _)| behind.contains(block)).peekable();
+                    from.peek().is_some() && from.all(|(_, value)| plain(*value) == zero)
+                }
+                _ => at == zero,
+            };
+            is_zero.then_some(0)
         }
         _ => None,
     };

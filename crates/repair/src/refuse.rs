@@ -53,6 +53,8 @@ pub const LOCKING: &[&str] = &["flock", "lockf", "lockf64", LOCKS];
 const BINDING: &[&str] = &["bind"];
 const PAIRED: &[&str] = &["pipe", "pipe2", "socketpair", "openpty"];
 const FORKING: &[&str] = &["fork", "vfork", "clone", "posix_spawn", "posix_spawnp", "forkpty"];
+/// Those of them whose children are not followed.
+const UNFOLLOWED: &[&str] = &["clone"];
 const STANDARD: &[&str] = &["STDIN_FILENO", "STDOUT_FILENO", "STDERR_FILENO", "stdin", "stdout", "stderr"];
 
 /// Functions that return twice: what variables that were set in between hold then is not known.
@@ -221,23 +223,34 @@ fn is_read_from(target: &Target<'_>) -> bool {
 }
 
 /// One end of a pipe, where somebody else may have the other one by then: a child, or whoever it was stored for.
-/// A callee that forks may fail when its child runs already.
+/// A callee that forks may fail when its child runs already; a child that nobody has told of the pipe, and that does not come
+/// back here, has both ends and does not know.
 fn is_other_end_needed(target: &Target<'_>, sides: &Sides) -> bool {
     let (function, place) = (&target.function, &target.finding.source);
     let made = function.calls_at(place.line, place.column).into_iter().last().map(|made| &function.calls[made]);
     let is_pair = |made: &&Call| PAIRED.contains(&made.callee.as_str()) || sides.calls_any(&made.callee, PAIRED);
     let Some(made) = made.filter(is_pair) else { return false };
     let before = target.sink.map_or(function.span.end, |sink| function.stmt(sink).span.start);
-    let forks = |call: &Call| match FORKING.contains(&call.callee.as_str()) {
-        true => !has_failed(target, call),
-        false => sides.calls_any(&call.callee, FORKING),
-    };
     let ends: Vec<String> =
         made.args.iter().map(|arg| function.text(arg.span).trim_start_matches('&').to_owned()).collect();
     let is_end = |text: String| ends.iter().any(|end| text.split('[').next() == Some(end.as_str()));
     // Who was forked before the pipe was there has no end of it, unless the function comes round again.
     let first = if may_come_again(function, made) { function.span.start } else { made.span.end };
     let between = |span: Span| span.start >= first && span.end <= before;
+    let names = |span: Span| {
+        let mut names = ends.iter().map(|end| end.split('[').next().unwrap_or(end));
+        span.end <= before && names.any(|name| function.file.mentions(span, name))
+    };
+    let told = function.calls.iter().any(|call| call.span != made.span && call.callee != "close" && names(call.span))
+        || function.decls.iter().any(|decl| decl.init.is_some_and(names))
+        || function.assigns.iter().any(|assign| assign.rhs != made.span && names(assign.rhs));
+    let forks = |call: &Call| match FORKING.contains(&call.callee.as_str()) {
+        true => !has_failed(target, call),
+        false if !told && call.direct => {
+            sides.children.comes_back(&call.callee) || sides.calls_any(&call.callee, UNFOLLOWED)
+        }
+        false => sides.calls_any(&call.callee, FORKING),
+    };
     let mut calls = function.calls.iter().filter(|call| between(call.span));
     let mut stores = function.assigns.iter().filter(|assign| between(assign.span));
     calls.any(forks) || stores.any(|assign| is_end(function.text(assign.rhs)))
