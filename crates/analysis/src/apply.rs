@@ -333,7 +333,7 @@ impl Engine<'_> {
         let held = writes.iter().map(|write| write.3).chain(weak.iter().map(|entry| entry.1));
         let held = held.chain(inputs.iter().map(|entry| entry.0));
         self.pinned.extend(held);
-        if translation.summary.drains_with(outcome) {
+        if translation.summary.drains_with(outcome, |other| self.suits(before, translation, other)) {
             let released: Vec<TermId> =
                 inputs.iter().filter(|entry| entry.1.status == Status::FREED).map(|entry| entry.0).collect();
             let args = translation.args.clone();

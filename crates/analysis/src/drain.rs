@@ -5,14 +5,17 @@
 //! # Invariants
 //! - What is only suspected here is no finding. It is a reason not to release the object elsewhere.
 
+use caulk_base::Id;
 use caulk_ir::{FuncId, InstId};
 use smallvec::SmallVec;
 
 use crate::engine::Engine;
+use crate::facts::Range;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::state::State;
-use crate::summary::Summary;
+use crate::summary::{Outcome, Summary};
 use crate::term::{Term, TermId, Terms};
+use crate::translate::Translation;
 
 impl Engine<'_> {
     /// Parts of what the arguments lead to may have been released; `named` says which it is known of.
@@ -59,6 +62,16 @@ impl Engine<'_> {
                 }
             }
         }
+    }
+
+    /// May the callee come to the outcome, as far as the arguments themselves tell? `clear(&map, KEEP)` releases no entry.
+    pub(crate) fn suits(&self, before: &State, translation: &Translation<'_>, outcome: &Outcome) -> bool {
+        outcome.ranges.iter().all(|(fact, lo, hi, not)| {
+            let Term::Param(index) = translation.summary.terms[fact.index()] else { return true };
+            let Some(&arg) = translation.args.get(index as usize) else { return true };
+            let given = before.facts.range(&self.terms, arg);
+            !given.is_disjoint(&Range::between(*lo, *hi)) && !given.constant().is_some_and(|value| not.contains(&value))
+        })
     }
 
     /// The callee may do more with its arguments than its summary tells: where that is all there will be, what it is

@@ -167,7 +167,8 @@ impl Engine<'_> {
             }
             Object::Deref(base) => {
                 // Releasing a value of some loop round, or deep inside a structure: the structure is drained.
-                if self.is_loop_value(base) || deref_depth(&self.terms, obj) > MAX_DEPTH {
+                let drains = self.is_loop_value(base) || self.is_found_each_round(base, at);
+                if drains || deref_depth(&self.terms, obj) > MAX_DEPTH {
                     (self.drained, state.drains) = (true, true);
                 }
                 if !matches!(self.terms.get(base), Term::Param(_)) {
@@ -411,6 +412,24 @@ impl Engine<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `while ((item = next(&iterator))) free(item);`: what a callee has found somewhere, with each round another one.
+    fn is_found_each_round(&self, term: TermId, at: InstId) -> bool {
+        let Term::Sym { site, .. } = *self.terms.get(term) else { return false };
+        let call = |inst: InstId| match &self.function.insts.get(inst)?.op {
+            Op::Call(call) => Some(call),
+            _ => None,
+        };
+        site < BLOCK_SITE
+            && self.cfg.is_in_some_loop(at)
+            && self.cfg.is_in_some_loop(InstId(site))
+            && call(InstId(site)).is_some_and(|call| match call.callee {
+                Callee::Symbol(symbol) => {
+                    matches!(self.program.target(self.unit, symbol), Target::Functions(_))
+                }
+                _ => false,
+            })
     }
 
     fn is_loop_value(&self, term: TermId) -> bool {

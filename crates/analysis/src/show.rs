@@ -69,7 +69,7 @@ pub fn summary(knowledge: &Knowledge<'_>, id: FuncId) -> String {
             let family = &knowledge.models.families[family].name;
             line(&mut out, 2, &format!("may release whatever there is of `{family}`, whoever has it"));
         }
-        if outcome.drained && summary.outcomes.iter().any(|other| !summary.drains_with(other)) {
+        if outcome.drained && summary.outcomes.iter().any(|other| !summary.drains_with(other, |_| true)) {
             line(&mut out, 2, "releases parts of its inputs that have no name of their own");
         }
         for &(from, to) in &outcome.moved {

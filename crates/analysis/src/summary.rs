@@ -178,9 +178,10 @@ impl Summary {
 
     /// May parts of the inputs be released where the function returns what it does in this outcome? A loop that releases
     /// them may have no round: a caller cannot tell that way from the others, but one that fails before it comes there.
-    pub fn drains_with(&self, outcome: &Outcome) -> bool {
+    /// `is_possible`: may the caller come to the other outcome with these arguments?
+    pub fn drains_with(&self, outcome: &Outcome, is_possible: impl Fn(&Outcome) -> bool) -> bool {
         let untold = self.drained && (self.cut || self.incomplete);
-        let same = |other: &Outcome| other.drained && !self.is_told_apart(outcome, other);
+        let same = |other: &Outcome| other.drained && !self.is_told_apart(outcome, other) && is_possible(other);
         untold || outcome.drained || self.outcomes.iter().any(same)
     }
 
