@@ -16,7 +16,7 @@ use crate::incident::Use;
 use crate::merge;
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
-use crate::state::State;
+use crate::state::{Cell, State};
 use crate::summary::{Outcome, Summary};
 use crate::term::{Term, TermId};
 use crate::trace::Event;
@@ -428,7 +428,10 @@ impl Engine<'_> {
             if computed {
                 self.note_counter(obj, off, id);
             }
-            state.store(&self.terms, obj, off, size, term);
+            match (off, Cell { term, size }.is_stretch()) {
+                (Off::At(at), true) => self.note_stretch(&mut state, (obj, at), size, term, id),
+                _ => state.store(&self.terms, obj, off, size, term),
+            }
             self.note_within(&mut state, obj, term, Some(id));
             if size == 8 && off == Off::At(0) && matches!(self.terms.get(base), Term::Content { .. }) {
                 state.aliased = id.0 + 1;

@@ -243,8 +243,9 @@ impl Engine<'_> {
                 if !self.touch(state, src, id, Use::Read) || !self.touch(state, dst, id, Use::Write) {
                     return false;
                 }
+                let reach = self.reach(state, len);
                 let len = self.terms.as_int(len);
-                self.copy(state, dst, src, len, id);
+                self.copy_as_far(state, dst, src, len, reach, id);
             }
             Op::Fill { dst, byte, len } => {
                 let (dst, byte, len) =

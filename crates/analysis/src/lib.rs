@@ -64,6 +64,7 @@ pub mod show;
 mod slots;
 mod standard;
 mod state;
+mod stretch;
 mod summary;
 mod term;
 mod trace;

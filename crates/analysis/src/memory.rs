@@ -187,6 +187,19 @@ impl Engine<'_> {
     }
 
     pub(crate) fn copy(&mut self, state: &mut State, dst: TermId, src: TermId, len: Option<i64>, id: InstId) {
+        self.copy_as_far(state, dst, src, len, None, id);
+    }
+
+    /// `reach`: how many bytes are written at most, if that is known.
+    pub(crate) fn copy_as_far(
+        &mut self,
+        state: &mut State,
+        dst: TermId,
+        src: TermId,
+        len: Option<i64>,
+        reach: Option<i64>,
+        id: InstId,
+    ) {
         let (Some((to, to_off)), Some((from, from_off))) = (self.terms.pointee(dst), self.terms.pointee(src)) else {
             return;
         };
@@ -239,9 +252,17 @@ impl Engine<'_> {
         }
         let weak: Vec<TermId> = state.weak_of(from).collect();
         // As much as a buffer within a struct takes: what lies behind the buffer is not written.
-        let bounded = len.is_none() && to_at > 0 && moved.is_empty();
+        // Of a copy that may be shorter than that, what lies further on in the source need not have come along.
+        let local = matches!(self.terms.object(to), Object::Stack(_));
+        let zeroed =
+            constant.is_some() || (state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0);
+        let reach = reach.filter(|_| !local && !zeroed && (len.is_some() || moved.is_empty()));
+        let bounded = len.is_none() && (to_at > 0 || reach.is_some()) && moved.is_empty();
         let end = if bounded { to_at } else { len.map_or(i64::MAX, |len| to_at.saturating_add(len)) };
         state.cells.retain(|((obj, off), _)| *obj != to || !matches!(off, Off::At(at) if *at >= to_at && *at < end));
+        if let Some(reach) = reach {
+            self.stretch(state, to, to_at, reach, id);
+        }
         for (at, term, size) in moved {
             state.store(&self.terms, to, Off::At(at - from_at + to_at), size, term);
             if self.is_nameless(dst, to) {
@@ -255,8 +276,6 @@ impl Engine<'_> {
         for term in weak {
             state.add_weak(&self.terms, to, term);
         }
-        let zeroed =
-            constant.is_some() || (state.obj(from).is_some_and(|known| known.zeroed) && state.epoch(from) == 0);
         if zeroed && to_at == 0 && matches!(self.terms.object(to), Object::Stack(_)) {
             let family = self.memory;
             state.obj_entry(to, family).zeroed = true;
@@ -271,9 +290,15 @@ impl Engine<'_> {
                 field += 8;
             }
         } else {
-            put(&mut state.epochs, to, id.0 + 1);
+            if reach.is_none() {
+                put(&mut state.epochs, to, id.0 + 1);
+            }
             for (at, term) in unlisted {
-                state.store(&self.terms, to, Off::At(at - from_at + to_at), 8, term);
+                match reach {
+                    // In what has the length of a text, a word is hardly a pointer: it lies somewhere, if it is one.
+                    Some(_) => state.add_weak(&self.terms, to, term),
+                    None => state.store(&self.terms, to, Off::At(at - from_at + to_at), 8, term),
+                }
             }
         }
         if self.is_shared(state, to) {

@@ -179,7 +179,13 @@ impl State {
             if cell.size == size {
                 return cell.term;
             }
-            return terms.content(obj, off, u32::MAX - size as u32);
+            let since = self.stretched(terms, obj, off, size).unwrap_or(u32::MAX - size as u32);
+            return terms.content(obj, off, since);
+        }
+        if terms.has_stretches
+            && let Some(since) = self.stretched(terms, obj, off, size)
+        {
+            return terms.content(obj, off, since);
         }
         let epoch = self.epoch(obj);
         let disturbed = || {
@@ -219,6 +225,7 @@ impl State {
         }
         let from = self.cells.partition_point(|entry| entry.0.0 < obj);
         let mut demoted: Vec<TermId> = Vec::new();
+        let mut cut: Vec<(i64, Cell)> = Vec::new();
         let mut at = from;
         while at < self.cells.len() && self.cells[at].0.0 == obj {
             let ((_, other), cell) = self.cells[at];
@@ -239,6 +246,9 @@ impl State {
                 _ => false,
             };
             if clash {
+                if let (Off::At(from), Off::At(by), true) = (other, off, cell.is_stretch()) {
+                    cut.extend(cell.cut(from, by, size));
+                }
                 self.cells.remove(at);
             } else {
                 at += 1;
@@ -246,6 +256,9 @@ impl State {
         }
         for old in demoted {
             self.add_weak(terms, obj, old);
+        }
+        for (at, rest) in cut {
+            put(&mut self.cells, (obj, Off::At(at)), rest);
         }
         put(&mut self.cells, (obj, off), Cell { term, size });
     }

@@ -108,6 +108,8 @@ pub struct Terms {
     kinds: Vec<u8>,
     /// Does some term speak of what lies in the object?
     contents: Vec<bool>,
+    /// Was a stretch of bytes written anywhere (`stretch.rs`)?
+    pub has_stretches: bool,
     /// Objects that lie behind no term.
     object_index: FxHashMap<Object, ObjId>,
     /// By object and term: is the term what lies in the object, or reached through it?
@@ -209,6 +211,7 @@ impl Terms {
             self.objects.clear();
             self.kinds.clear();
             self.contents.clear();
+            self.has_stretches = false;
             self.object_index.clear();
             self.inside.get_mut().clear();
             SPARE.with_borrow_mut(|all| all.push(self));
