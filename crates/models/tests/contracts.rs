@@ -59,7 +59,9 @@ fn streams_and_descriptors() {
     contract("fdopen: allocates file stream; on success takes argument 0; 0 or null on failure");
     contract("setvbuf: stores argument 1 into argument 0; needs argument 0, which must not be null; not 0 on failure");
     contract("open: allocates descriptor; -1 on failure");
-    contract("dup2: returns argument 1; -1 on failure");
+    contract(
+        "dup2: releases the descriptor that has the number at argument 1, whoever has it; returns argument 1; -1 on failure",
+    );
     contract(
         "pipe: allocates descriptor at byte 0 of *argument 0; allocates descriptor at byte 4 of *argument 0; \
          0 on success; -1 on failure",
