@@ -58,8 +58,12 @@ fn forget_in_branch(bench: &Bench<'_>, all: &mut Proposals, branch: StmtId) {
     let Some(source) = bench.target.source else { return };
     for holder in bench.target.holders() {
         let at = function.stmt(source).span.end;
-        let decl = function.variable_at(&holder, at).map(|decl| &function.decls[decl]);
-        let lives_on = decl.is_some_and(|decl| decl.kind == DeclKind::Local && !around.contains(decl.span.start));
+        let Some(decl) = function.variable_at(&holder, at) else { continue };
+        let known = &function.decls[decl];
+        let lives_on = known.kind == DeclKind::Local && !around.contains(known.span.start);
+        // Who uses it in this branch alone sets it anew before that, or the proof finds out.
+        let inside = function.stmt(branch).span;
+        let is_own = function.refs.iter().all(|used| used.decl != decl || inside.covers(used.span));
         let mentions = |item: &&StmtId| function.file.mentions(function.stmt(**item).span, root(&holder));
         let Some(last) = items.iter().rev().find(mentions).filter(|_| lives_on) else { continue };
         if bench.is_jump(*last) || matches!(function.stmt(*last).kind, StmtKind::Label { .. } | StmtKind::Case { .. }) {
@@ -73,6 +77,11 @@ fn forget_in_branch(bench: &Bench<'_>, all: &mut Proposals, branch: StmtId) {
         for (_, call) in bench.releases_at(place).into_iter().filter(|entry| entry.0 == holder) {
             let code = Snippet::lines(call.split('\n').map(str::to_owned).chain([format!("{holder} = {none};")]));
             for behind in [Some(last), test].into_iter().flatten() {
+                if is_own {
+                    let made = function.insert_after(*behind, &code_of(&call));
+                    let title = format!("release `{holder}` after its last use");
+                    all.add(made, |edits| Candidate::new(function, "release-after-last-use", title, edits));
+                }
                 let made = function.insert_after(*behind, &code);
                 let title = format!("release `{holder}` after its last use, and forget it");
                 all.add(made, |edits| Candidate::new(function, "release-and-forget", title, edits));
