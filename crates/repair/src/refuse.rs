@@ -1,7 +1,7 @@
 //! What is not to be repaired, however safe a patch would be.
 
 use caulk_findings::{Finding, Rule};
-use caulk_source::{Call, DeclKind, FunctionSource, Span, StmtId, StmtKind};
+use caulk_source::{Call, DeclKind, FunctionSource, MacroUse, Span, StmtId, StmtKind};
 
 use crate::assertions;
 use crate::flushing;
@@ -237,13 +237,7 @@ fn is_other_end_needed(target: &Target<'_>, sides: &Sides) -> bool {
     // Who was forked before the pipe was there has no end of it, unless the function comes round again.
     let first = if may_come_again(function, made) { function.span.start } else { made.span.end };
     let between = |span: Span| span.start >= first && span.end <= before;
-    let names = |span: Span| {
-        let mut names = ends.iter().map(|end| end.split('[').next().unwrap_or(end));
-        span.end <= before && names.any(|name| function.file.mentions(span, name))
-    };
-    let told = function.calls.iter().any(|call| call.span != made.span && call.callee != "close" && names(call.span))
-        || function.decls.iter().any(|decl| decl.init.is_some_and(names))
-        || function.assigns.iter().any(|assign| assign.rhs != made.span && names(assign.rhs));
+    let told = is_told(function, made, &ends, before);
     let forks = |call: &Call| match FORKING.contains(&call.callee.as_str()) {
         true => !has_failed(target, call),
         false if !told && call.direct => {
@@ -254,6 +248,30 @@ fn is_other_end_needed(target: &Target<'_>, sides: &Sides) -> bool {
     let mut calls = function.calls.iter().filter(|call| between(call.span));
     let mut stores = function.assigns.iter().filter(|assign| between(assign.span));
     calls.any(forks) || stores.any(|assign| is_end(function.text(assign.rhs)))
+}
+
+/// Whether anybody was given the ends of a pair, or its address, before a place. Whatever closes one of them may.
+fn is_told(function: &FunctionSource, made: &Call, ends: &[String], before: usize) -> bool {
+    let names = |span: Span| {
+        let is_named = |end: &String| {
+            let name = end.split('[').next().unwrap_or(end);
+            match function.variable_at(name, made.span.start) {
+                // A member may have the same name. What a macro does with it is not seen here.
+                Some(decl) => {
+                    let in_macro =
+                        |used: &MacroUse| span.overlaps(used.span) && function.file.mentions(used.span, name);
+                    function.refs.iter().any(|used| used.decl == decl && span.covers(used.span))
+                        || function.macros.iter().any(in_macro)
+                }
+                None => function.file.mentions(span, name),
+            }
+        };
+        span.end <= before && ends.iter().any(is_named)
+    };
+    let tells = |call: &Call| call.span != made.span && call.callee != "close" && names(call.span);
+    function.calls.iter().any(tells)
+        || function.decls.iter().any(|decl| decl.init.is_some_and(names))
+        || function.assigns.iter().any(|assign| assign.rhs != made.span && names(assign.rhs))
 }
 
 /// Whether a call stands in a loop, or behind a label that a later jump leads to.

@@ -21,6 +21,7 @@
 
 mod branch;
 mod clang;
+mod columns;
 mod declarator;
 mod diff;
 mod edit;

@@ -236,7 +236,7 @@ impl FunctionSource {
 
     /// Declares a variable at the start of a block, where C89 wants it: `declaration` with its `;`.
     pub fn declare_in(&self, block: StmtId, declaration: &str) -> Result<EditSet, Refusal> {
-        self.insert_at_start(block, &Snippet::line(declaration).declaring())
+        self.insert_at_start(block, &Snippet::line(self.in_columns(block, declaration)).declaring())
     }
 
     /// The spelling to use for a type in new code.

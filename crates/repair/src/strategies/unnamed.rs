@@ -1,7 +1,9 @@
 //! Names what has no name: `append(a, strdup(s));` becomes `char *item = strdup(s);` and a test. What nobody wants is
 //! released at once.
 
-use caulk_source::{Call, CallId, EditSet, Origin, Placement, Snippet, Span, StmtKind, declarator};
+use caulk_source::{
+    Call, CallId, EditSet, FunctionSource, Origin, Placement, Snippet, Span, StmtKind, TokenKind, declarator,
+};
 
 use super::conditional::conditions;
 use super::exits::is_pure;
@@ -30,9 +32,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     }
     let Some(outer) = outer(bench, inner) else { return };
     let outer = &function.calls[outer];
-    // In which order arguments are evaluated is the compiler's choice, but it must stay the same.
-    let is_busy = |arg: &caulk_source::Argument| arg.span != call.span && !is_pure(&function.text(arg.span));
-    if outer.args.iter().any(is_busy) {
+    if outer.args.iter().any(|arg| arg.span != call.span && is_busy(function, arg.span)) {
         return;
     }
     let name = function.fresh_name_in(function.enclosing_block(call.stmt), wanted_name(&call.result_type));
@@ -95,14 +95,8 @@ fn in_macro_argument(bench: &Bench<'_>, all: &mut Proposals) {
     let library = &target.finding.release;
     let file = &function.file;
     let words = file.tokens_in(used.span).iter().filter(|token| file.slice(token.span) == callee.as_bytes()).count();
-    // In which order arguments are evaluated must not matter.
-    let is_busy = |arg: &&Span| {
-        let text = function.text(**arg);
-        let is_text = text.starts_with('"') && text.ends_with('"');
-        **arg != call.span && !is_text && !is_pure(&text)
-    };
     let settled = matches!(stmt.kind, StmtKind::Expr) && call.unconditional && call.result_type.contains('*');
-    if !settled || words != 1 || used.args.iter().any(|arg| is_busy(&arg)) {
+    if !settled || words != 1 || used.args.iter().any(|arg| *arg != call.span && is_busy(function, *arg)) {
         return;
     }
     if !function.callable_at(library, stmt.span.start) {
@@ -129,6 +123,14 @@ fn in_macro_argument(bench: &Bench<'_>, all: &mut Proposals) {
         });
     let title = format!("name the result of `{callee}`, so that it can be released");
     all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title, edits));
+}
+
+/// Whether an argument may do something or see what is done: in which order arguments are evaluated is the compiler's choice,
+/// and what is evaluated before the others must not matter to them.
+fn is_busy(function: &FunctionSource, arg: Span) -> bool {
+    let tokens = function.file.tokens_in(arg);
+    let is_text = !tokens.is_empty() && tokens.iter().all(|token| token.kind == TokenKind::Literal);
+    !is_text && !is_pure(&function.text(arg))
 }
 
 fn wanted_name(type_name: &str) -> &'static str {
