@@ -324,6 +324,7 @@ impl Engine<'_> {
         // The result is held from now on, so that nothing counts as lost while the effects go in.
         if let Some(term) = result {
             self.bind_result(&mut state, inst, term);
+            self.note_handed_out(term, id);
         }
         let inputs: SmallVec<[(TermId, &ObjState, ObjId); 8]> = outcome
             .objs

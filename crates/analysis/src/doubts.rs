@@ -43,7 +43,7 @@ impl Engine<'_> {
         let mut doubts: Vec<Doubt> = Vec::new();
         if self.terms.as_int(ptr) != Some(0) {
             match self.terms.pointee(ptr) {
-                Some((obj, off)) if off == Off::At(0) || self.is_handed_out(state, ptr, (obj, off), at) => {
+                Some((obj, off)) if off == Off::At(0) || self.is_handed_out(ptr, (obj, off), at) => {
                     match (self.terms.object(obj), state.obj(obj)) {
                         (Object::Heap { older: false, .. }, Some(known)) => {
                             if off != Off::At(0) {
@@ -176,13 +176,21 @@ impl Engine<'_> {
         !call.args.is_empty() && call.args.iter().all(number)
     }
 
+    pub(crate) fn note_handed_out(&mut self, result: TermId, by: InstId) {
+        let Some((obj, off)) = self.terms.pointee(result) else { return };
+        let made = matches!(self.terms.object(obj), Object::Heap { site, older: false, .. } if *site == by);
+        if made && !matches!(off, Off::At(0) | Off::Some) {
+            self.handed_out.entry(obj).or_default().insert(result);
+        }
+    }
+
     /// Whether a pointer into the middle of a block is the one that its maker returned, and is given to a function of the
     /// program: `text_free(text)`, where `text` lies behind a header of several sizes.
-    fn is_handed_out(&self, state: &State, ptr: TermId, (obj, off): (ObjId, Off), at: InstId) -> bool {
-        let Object::Heap { site, older: false, .. } = *self.terms.object(obj) else { return false };
-        let made = self.function.insts[site].result;
-        let is_it = |value: ValueId| state.env.iter().any(|(known, term)| *known == value && *term == ptr);
-        off != Off::Some && !self.is_library_release(at) && made.is_some_and(is_it)
+    fn is_handed_out(&self, ptr: TermId, (obj, off): (ObjId, Off), at: InstId) -> bool {
+        let Some(known) = self.handed_out.get(&obj).filter(|known| known.contains(&ptr)) else { return false };
+        // Nobody but the maker knows an offset without a number; another number might be meant.
+        let is_it = matches!(off, Off::Elem(..)) || known.len() == 1;
+        is_it && !self.is_library_release(at)
     }
 
     /// Whether the library itself is given what is released; not so where a release is only weighed.

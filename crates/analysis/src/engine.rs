@@ -171,6 +171,8 @@ pub(crate) struct Engine<'a> {
     pub work: usize,
     /// Objects that some variable held at some time.
     pub ever_bound: FxHashSet<ObjId>,
+    /// Pointers into the middle of blocks that calls returned: for the caller they are the block.
+    pub handed_out: FxHashMap<ObjId, BTreeSet<TermId>>,
     /// Phi and incoming value: is it a counter?
     pub counted: FxHashMap<(ValueId, ValueId), bool>,
     /// Cells that are given computed values within a loop, and where.
@@ -291,6 +293,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         degraded: false,
         work: 0,
         ever_bound: FxHashSet::default(),
+        handed_out: FxHashMap::default(),
         counted: FxHashMap::default(),
         counters: FxHashSet::default(),
         floors: Vec::new(),

@@ -13,6 +13,9 @@ pub const NUMBER: Off = Off::At(i64::MIN / 3);
 /// From here on lie the hidden cells of a handle for what its library's functions returned.
 pub const LENT: i64 = i64::MIN / 3 + 1;
 
+/// The hidden cell of a block that holds how far from its beginning the pointer lies that its maker returned.
+pub const HANDED_OUT: Off = Off::At(i64::MIN / 3 - 1);
+
 /// A place within an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Off {

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::facts::Range;
 use crate::merge::{BLOCK_SITE, block_site, input_object};
 use crate::object::{ObjId, Object};
-use crate::place::Off;
+use crate::place::{HANDED_OUT, Off};
 use crate::state::State;
 use crate::summary::Summary;
 use crate::term::{DEEP, Term, TermId};
@@ -241,10 +241,22 @@ impl Engine<'_> {
             Term::Elem { base, index, .. }
                 if index != own && self.is_stale(head, index) && !self.is_stale(head, base) =>
             {
-                self.terms.elem(base, own, 0)
+                let handed_out = self.handed_out_again(term, base);
+                handed_out.unwrap_or_else(|| self.terms.elem(base, own, 0))
             }
             _ => term,
         }
+    }
+
+    /// The name for all rounds of a pointer into the middle of a block that the block's maker returned.
+    fn handed_out_again(&mut self, term: TermId, base: TermId) -> Option<TermId> {
+        let (obj, _) = self.terms.pointee(term)?;
+        self.handed_out.get(&obj)?.contains(&term).then(|| {
+            let index = self.terms.content(obj, HANDED_OUT, 0);
+            let again = self.terms.elem(base, index, 0);
+            self.handed_out.entry(obj).or_default().insert(again);
+            again
+        })
     }
 
     /// The value lay in memory that has no name any more.
