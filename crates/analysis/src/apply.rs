@@ -228,12 +228,9 @@ impl Engine<'_> {
                 continue;
             }
             let Some(ptr) = self.input_pointer(before, translation, *obj) else { continue };
-            let alive = if known.used {
-                self.touch(&mut state, ptr, id, Use::Passed)
-            } else {
-                self.check_freed(&mut state, ptr, id)
-            };
-            if !alive {
+            if !known.used {
+                self.check_freed(&mut state, ptr, id);
+            } else if !self.touch(&mut state, ptr, id, Use::Passed) {
                 return None;
             }
             if known.passed && matches!(self.terms.get(ptr), Term::Param(_) | Term::Content { epoch: 0, .. }) {

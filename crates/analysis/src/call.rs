@@ -235,9 +235,7 @@ impl Engine<'_> {
                 }
                 continue;
             }
-            if !self.check_freed(&mut state, arg, id) {
-                return Vec::new();
-            }
+            self.check_freed(&mut state, arg, id);
             let known = attrs.and_then(|attrs| attrs.params.get(index).copied()).unwrap_or_default();
             if let (Some(name), false) = (&name, self.terms.mentions(arg).is_empty()) {
                 self.assumed.insert(name.clone());
@@ -308,19 +306,16 @@ impl Engine<'_> {
         self.pure_result(name, &all, version)
     }
 
-    /// A released object is passed on. `false`: that was the error this path ends with.
-    pub(crate) fn check_freed(&mut self, state: &mut State, arg: TermId, id: InstId) -> bool {
-        let Some((obj, _)) = self.terms.pointee(arg) else { return true };
-        let Some(known) = state.obj(obj).copied() else { return true };
+    /// A released object may be passed on.
+    pub(crate) fn check_freed(&mut self, state: &mut State, arg: TermId, id: InstId) {
+        let Some((obj, _)) = self.terms.pointee(arg) else { return };
+        let Some(known) = state.obj(obj).copied() else { return };
         state.touch(obj, id);
         if known.status.without(Status::FAILED) == Status::FREED {
-            self.report(IncidentKind::UseAfterFree(Use::Passed), state, obj, known.family, id, None);
-            return false;
-        }
-        if known.status.may(Status::FREED) {
+            self.tell(state, IncidentKind::UseAfterFree(Use::Passed), obj, id);
+        } else if known.status.may(Status::FREED) {
             self.suspicions.insert((id, IncidentKind::UseAfterFree(Use::Passed)));
         }
-        true
     }
 
     /// What the pointer leads to may have been written: its contents are unknown from here on.

@@ -679,7 +679,7 @@ impl Engine<'_> {
             && known.status.without(Status::FAILED) == Status::FREED
             && !self.models.families[known.family].is_integer
         {
-            self.report(IncidentKind::UseAfterFree(Use::Returned), &state, obj, known.family, at, None);
+            self.tell(&mut state, IncidentKind::UseAfterFree(Use::Returned), obj, at);
         }
         self.collect(&mut state, None, Some(result));
         self.returned = result;

@@ -18,6 +18,16 @@ const MAX_DEPTH: u32 = 4;
 const FIRST_PAGE: i64 = 4096;
 
 impl Engine<'_> {
+    /// Reports what is wrong with an object, once on each way. The way goes on as programs mostly do: what else happens there
+    /// counts as well, and whoever calls the function may see it return.
+    pub(crate) fn tell(&mut self, state: &mut State, kind: IncidentKind, obj: ObjId, at: InstId) {
+        let Some(known) = state.obj(obj).copied().filter(|known| !known.wrong) else { return };
+        self.report(kind, state, obj, known.family, at, None);
+        if let Some(entry) = state.obj_mut(obj) {
+            entry.wrong = true;
+        }
+    }
+
     /// The pointer is dereferenced. `false`: it is null, the path ends in a crash.
     pub(crate) fn touch(&mut self, state: &mut State, ptr: TermId, at: InstId, how: Use) -> bool {
         let Some((obj, _)) = self.terms.pointee(ptr) else {
@@ -33,8 +43,8 @@ impl Engine<'_> {
                     entry.status = known.status.without(Status::FAILED);
                 }
                 if known.status.without(Status::FAILED) == Status::FREED && !self.models.families[known.family].opaque {
-                    self.report(IncidentKind::UseAfterFree(how), state, obj, known.family, at, None);
-                    return false;
+                    self.tell(state, IncidentKind::UseAfterFree(how), obj, at);
+                    return true;
                 }
                 if known.status.may(Status::FREED) {
                     self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
@@ -55,12 +65,9 @@ impl Engine<'_> {
                 {
                     self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
                 }
-                if let Some(known) = state.obj(obj)
-                    && known.status == Status::FREED
-                {
-                    let family = known.family;
-                    self.report(IncidentKind::UseAfterFree(how), state, obj, family, at, None);
-                    return false;
+                if state.obj(obj).is_some_and(|known| known.status == Status::FREED) {
+                    self.tell(state, IncidentKind::UseAfterFree(how), obj, at);
+                    return true;
                 }
                 if !state.obj(obj).is_some_and(|known| known.used) && deref_depth(&self.terms, obj) <= MAX_DEPTH {
                     state.obj_entry(obj, family).used = true;
@@ -140,14 +147,14 @@ impl Engine<'_> {
                     if self.is_tried_again(&known, at) {
                         return true;
                     }
-                    self.report(IncidentKind::DoubleFree, state, obj, known.family, at, None);
-                    return false;
+                    self.tell(state, IncidentKind::DoubleFree, obj, at);
+                    return true;
                 }
                 if off != Off::At(0) && !spec.is_integer && bare == Status::LIVE && !known.escaped {
                     // Allocators with headers of several sizes shift pointers back and forth in functions of
                     // their own: only what is plain to see here counts.
                     if matches!(off, Off::At(_)) && self.is_direct(obj) && self.is_library_call(at) {
-                        self.report(IncidentKind::InvalidFree(NotHeap::Interior), state, obj, known.family, at, None);
+                        self.tell(state, IncidentKind::InvalidFree(NotHeap::Interior), obj, at);
                         return false;
                     }
                 } else if !self.models.compatible(known.family, family) && bare == Status::LIVE && !known.escaped {
@@ -180,8 +187,8 @@ impl Engine<'_> {
                     if !matches!(off, Off::At(0)) || self.is_tried_again(&known, at) {
                         return true;
                     }
-                    self.report(IncidentKind::DoubleFree, state, obj, family, at, None);
-                    return false;
+                    self.tell(state, IncidentKind::DoubleFree, obj, at);
+                    return true;
                 }
                 if let Some(entry) = state.obj_mut(obj) {
                     entry.status = Status::FREED;
@@ -217,13 +224,7 @@ impl Engine<'_> {
 
     /// `realloc` is given what is released already. Asked before room is made: in a loop the block of the round before is
     /// one of many afterwards (`free(old); p = realloc(p, n); old = p;`).
-    pub(crate) fn grows_released(
-        &mut self,
-        state: &mut State,
-        id: InstId,
-        args: &[TermId],
-        model: &FunctionModel,
-    ) -> bool {
+    pub(crate) fn grows_released(&mut self, state: &mut State, id: InstId, args: &[TermId], model: &FunctionModel) {
         for effect in &model.effects {
             let Effect::Reallocates { arg, .. } = effect else { continue };
             let Some((obj, _)) = args.get(*arg as usize).and_then(|&old| self.terms.pointee(old)) else { continue };
@@ -231,8 +232,7 @@ impl Engine<'_> {
             let bare = known.status.without(Status::FAILED);
             match *self.terms.object(obj) {
                 Object::Heap { older: false, .. } if bare == Status::FREED && known.retained == 0 => {
-                    self.report(IncidentKind::DoubleFree, state, obj, known.family, id, None);
-                    return true;
+                    self.tell(state, IncidentKind::DoubleFree, obj, id);
                 }
                 Object::Heap { .. } if bare.may(Status::FREED) => {
                     self.suspicions.insert((id, IncidentKind::DoubleFree));
@@ -240,7 +240,6 @@ impl Engine<'_> {
                 _ => {}
             }
         }
-        false
     }
 
     /// A merged value may be one of the caller's blocks.

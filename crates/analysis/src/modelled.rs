@@ -59,9 +59,7 @@ impl Engine<'_> {
             if released || (!pointer && self.terms.mentions(arg).is_empty()) {
                 continue;
             }
-            if !self.check_freed(&mut state, arg, id) {
-                return Vec::new();
-            }
+            self.check_freed(&mut state, arg, id);
             if matches!(self.terms.get(arg), Term::Param(_) | Term::Content { epoch: 0, .. }) {
                 let obj = self.terms.intern_object(Object::Deref(arg));
                 let family = self.memory;
@@ -92,9 +90,7 @@ impl Engine<'_> {
         if !model.keeps_nothing && !returns.pure {
             self.lend_variables(&mut state, args, model);
         }
-        if self.grows_released(&mut state, id, args, model) {
-            return Vec::new();
-        }
+        self.grows_released(&mut state, id, args, model);
         let can_fail =
             returns.fails.is_some() || returns.fails_nonzero || returns.fails_negative || returns.fails_nonpositive;
         let split = can_fail && model.effects.iter().any(needs_split);

@@ -108,6 +108,8 @@ pub struct ObjState {
     pub freed_off: i64,
     /// Number of extra references taken by retain-like functions.
     pub retained: u8,
+    /// Something is wrong with it on this way, which was told; no more is said of it.
+    pub wrong: bool,
     /// No reference is left: a leak, unless the path never returns.
     pub lost: bool,
     /// The instruction that destroyed the last reference, where one did.
@@ -144,6 +146,7 @@ impl ObjState {
             freed_at: None,
             freed_off: 0,
             retained: 0,
+            wrong: false,
             lost: false,
             lost_at: None,
             within: None,
@@ -190,6 +193,7 @@ impl ObjState {
             freed_at: self.freed_at.or(other.freed_at),
             freed_off: if self.freed_at.is_some() { self.freed_off } else { other.freed_off },
             retained: self.retained.max(other.retained),
+            wrong: self.wrong || other.wrong,
             lost: self.lost && other.lost,
             lost_at: self.lost_at.or(other.lost_at),
             within: self.within.or(other.within),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use caulk_analysis::Doubt;
 use caulk_base::{ContentHash, Hasher};
-use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus};
+use caulk_findings::{Finding, Fingerprint, Patch, PatchStatus, Rule};
 use caulk_source::{EditSet, FileText, unified_diff};
 
 use crate::assertions;
@@ -673,16 +673,12 @@ fn loses_part(patch: &Patch, other: &Finding, finding: &Finding) -> bool {
         && !patch.edits.iter().any(|edit| edit.replacement.contains(&own))
 }
 
-/// Paths are not followed behind an error: what a release would do there is not known.
+/// Paths end at what no program survives: what a release would do there is not known.
 fn is_wrong(survey: &Survey, finding: &Finding) -> bool {
     let function = finding.sink.function.as_str();
-    let wrong: Vec<&str> = survey
-        .findings
-        .iter()
-        .filter(|other| !other.rule.is_leak())
-        .map(|other| other.sink.function.as_str())
-        .collect();
-    // A way ends where the error is: of a callee with one it is not known how else it may end.
+    let ends = survey.findings.iter().filter(|other| other.rule == Rule::InvalidFree);
+    let wrong: Vec<&str> = ends.map(|other| other.sink.function.as_str()).collect();
+    // Of a callee with one it is not known how else it may end.
     wrong.contains(&function) || survey.sides.calls_any(function, &wrong)
 }
 
