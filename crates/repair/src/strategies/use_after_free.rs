@@ -3,8 +3,9 @@
 //! Only what releases and nothing else moves: what else a deallocator does must happen when it did.
 
 use caulk_findings::StepKind;
-use caulk_source::{Placement, Snippet, Span, StmtId, StmtKind, declarator};
+use caulk_source::{FunctionSource, Placement, Snippet, Span, StmtId, StmtKind, declarator};
 
+use super::exits::{is_pure, is_steady};
 use super::nulling::{self, item_of};
 use super::{Bench, Proposals, double_free, is_straight, may_declare};
 use crate::change::Candidate;
@@ -27,27 +28,31 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
         let release = call.stmt;
         let text = format!("{};", function.text(call.span));
         let title = format!("release {} only after its last use", finding.object);
+        // `if (last) free(p);`: the test goes with the release.
+        let (moved, code) = match test_of(function, release, sink) {
+            Some((test, cond)) => (test, Snippet::lines([format!("if ({cond})"), format!("\t{text}")])),
+            None => (release, Snippet::line(text)),
+        };
         if is_set_anew(bench, call, sink) {
             continue;
         }
         if let StmtKind::Return { value: Some(value) } = function.stmt(sink).kind {
             value_first(bench, all, sink, value, release);
             let name = function.fresh_name("result");
-            let made = function.delete_stmt(release).and_then(|mut edits| {
-                let code = Snippet::line(text.clone());
+            let made = function.delete_stmt(moved).and_then(|mut edits| {
                 edits.merge(&function.return_through_temp(sink, &name, &code, Placement::Auto)?);
                 Ok(edits)
             });
             all.add(made, |edits| Candidate::new(function, "use-into-temporary", title.clone(), edits).moving(from));
         }
-        if let Some(item) = item_beside(bench, sink, release)
+        if let Some(item) = item_beside(bench, sink, moved)
             && !bench.is_jump(item)
         {
-            let made = function.delete_stmt(release).and_then(|mut edits| {
-                edits.merge(&function.insert_after(item, &Snippet::line(text.clone()))?);
+            let made = function.delete_stmt(moved).and_then(|mut edits| {
+                edits.merge(&function.insert_after(item, &code)?);
                 Ok(edits)
             });
-            let straight = is_straight(bench, release, item);
+            let straight = is_straight(bench, moved, item);
             all.add(made, |edits| {
                 let candidate = Candidate::new(function, "move-release", title.clone(), edits).moving(from);
                 if straight { candidate.same_releases() } else { candidate }
@@ -63,6 +68,26 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             finding.steps.iter().filter(|step| step.kind == StepKind::Release).map(|step| &step.place).collect();
         nulling::propose(bench, all, &places);
     }
+}
+
+/// The `if` that has nothing but this release, and what it asks, if it can be asked behind the use as well.
+fn test_of(function: &FunctionSource, release: StmtId, sink: StmtId) -> Option<(StmtId, String)> {
+    let parent = function.stmt(release).parent?;
+    let test = match &function.stmt(parent).kind {
+        StmtKind::Compound { items } if items[..] == [release] => function.stmt(parent).parent?,
+        _ => parent,
+    };
+    let StmtKind::If { cond, otherwise: None, .. } = function.stmt(test).kind else { return None };
+    let (until, end) = (function.stmt(sink).span, function.stmt(test).span.end);
+    let between = Span::new(end, until.end.max(end));
+    let sets = |assign: &caulk_source::Assign| {
+        let name = function.text(assign.lhs);
+        between.covers(assign.span) && function.file.mentions(cond, crate::target::root(&name))
+    };
+    let text = function.text(cond);
+    let lasts = is_pure(&text) && is_steady(function, &text) && !text.contains('\n');
+    let apart = !function.stmt(test).span.covers(until) && !function.assigns.iter().any(sets);
+    (lasts && apart).then_some((test, text))
 }
 
 /// Whether the name of what is released means something else before the use is over.
@@ -117,6 +142,10 @@ fn use_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, release: Stmt
     let rhs = function.text(assign.rhs);
     let Some(target) = assign.target else { return };
     if !crate::target::is_plain(&rhs) {
+        return;
+    }
+    let block = function.stmt(function.enclosing_block(release)).span;
+    if !block.covers(function.stmt(sink).span) {
         return;
     }
     let name = function.fresh_name("next");
