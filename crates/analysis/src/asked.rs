@@ -43,6 +43,10 @@ pub enum Question {
     Flow(FuncId),
     /// Is the global nothing but an argument that the function passes?
     Passing(GlobalId),
+    /// Does the function find in the global what it was initialised with?
+    First(GlobalId),
+    /// Is the global neither read nor written while the function runs?
+    Apart(FuncId, GlobalId),
     /// Is what the load reads null for sure?
     Null(InstId),
     /// What the call through a pointer may mean.
@@ -126,6 +130,16 @@ impl<'a> Asked<'a> {
     pub fn only_passes(&self, id: GlobalId) -> bool {
         self.note(Question::Passing(id));
         self.knowledge.only_passes(id, self.by)
+    }
+
+    pub fn comes_first(&self, id: GlobalId) -> bool {
+        self.note(Question::First(id));
+        self.knowledge.comes_first(id, self.by)
+    }
+
+    pub fn leaves_alone(&self, callee: FuncId, id: GlobalId) -> bool {
+        self.note(Question::Apart(callee, id));
+        self.knowledge.leaves_alone(callee, id)
     }
 
     pub fn reads_null(&self, inst: InstId) -> bool {

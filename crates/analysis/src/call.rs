@@ -195,8 +195,13 @@ impl Engine<'_> {
             args.iter().enumerate().filter(|(at, _)| !written(*at)).map(|entry| *entry.1).collect();
         let passed = self.reachable(state, looked_at).iter().any(freed);
         let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
-        let dangles =
-            |holder: ObjId, term: TermId| shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj));
+        let left_alone = |holder: ObjId| match *self.terms.object(holder) {
+            Object::Global(global) => callees.iter().all(|&one| self.knowledge.leaves_alone(one, global)),
+            _ => false,
+        };
+        let dangles = |holder: ObjId, term: TermId| {
+            shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj)) && !left_alone(holder)
+        };
         if passed
             || state.cells.iter().any(|((holder, _), cell)| dangles(*holder, cell.term))
             || state.weak.iter().any(|(holder, term)| dangles(*holder, *term))

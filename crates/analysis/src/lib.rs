@@ -32,6 +32,7 @@ mod exits;
 mod facts;
 #[cfg(test)]
 mod facts_tests;
+mod first;
 mod flow;
 mod glance;
 mod heap;

@@ -61,7 +61,7 @@ impl Engine<'_> {
         if let Term::Content { obj: of, off: Off::At(at), epoch: 0 } = *self.terms.get(term)
             && of == obj
             && let Object::Global(global) = *self.terms.object(obj)
-            && self.knowledge.is_constant(global)
+            && (self.knowledge.is_constant(global) || ty == Ty::Ptr && self.knowledge.comes_first(global))
         {
             return self.initial(global, at).unwrap_or(ZERO);
         }

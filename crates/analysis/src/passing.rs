@@ -107,7 +107,8 @@ fn note(program: &Program, id: FuncId, accesses: &mut IdVec<GlobalId, Access>, n
     }
 }
 
-fn global_of(program: &Program, unit: UnitId, function: &Function, value: ValueId) -> Option<GlobalId> {
+/// The one global that a value is the address of.
+pub(crate) fn global_of(program: &Program, unit: UnitId, function: &Function, value: ValueId) -> Option<GlobalId> {
     let ValueKind::Address(symbol, _) = function.values[value].kind else { return None };
     match program.target(unit, symbol) {
         Target::Globals(all) => match all.as_slice() {

@@ -105,7 +105,8 @@ impl Engine<'_> {
     fn comes_up(&mut self, key: &IncidentKey, ways: Ways) -> Search {
         let mut left = EFFORT * (ways.length().min(1 << 16) + self.function.blocks.len().min(1 << 16) as u32);
         let (mut number, entry) = (0, ways.entry());
-        let first = Waiting { block: BlockId(0), state: State::default(), places: entry, turns: 0, left: 0, number };
+        let state = self.first_state();
+        let first = Waiting { block: BlockId(0), state, places: entry, turns: 0, left: 0, number };
         let mut open = BinaryHeap::from([first]);
         self.following = Some(Following { ways, depth: 0, places: Vec::new(), crowded: false });
         let mut found = Search::Nowhere;

@@ -149,6 +149,11 @@ impl Engine<'_> {
                 epoch = as_it_was;
             }
         }
+        if let (Object::Global(global), Off::At(at), 0, false) = (self.terms.object(obj).clone(), off, epoch, as_number)
+            && self.knowledge.comes_first(global)
+        {
+            return self.initial(global, at).unwrap_or(ZERO);
+        }
         let term = match before.load(&mut self.terms, obj, off, 8) {
             term if epoch == 0 || term == ZERO => term,
             _ => self.terms.content(obj, off, epoch),

@@ -13,6 +13,7 @@ use caulk_models::{FamilyId, FunctionModel, Models};
 use crate::callgraph::{self, CallGraph};
 use crate::cfg::for_each_operand;
 use crate::engine::Limits;
+use crate::first::First;
 use crate::flow;
 use crate::incident::{Incident, ReleaseFact, Suspicion};
 use crate::kept::{Kept, Shelf};
@@ -41,6 +42,7 @@ pub struct Common {
     flow: Arc<IdVec<FuncId, flow::Params>>,
     /// Globals that are nothing but an argument, and who passes it.
     passing: Arc<FxHashMap<GlobalId, FuncId>>,
+    first: Arc<First>,
     /// Functions that are looked at more closely than others.
     pub close: Arc<BTreeSet<FuncId>>,
 }
@@ -78,6 +80,7 @@ impl<'a> Knowledge<'a> {
             constant: Arc::new(constant),
             hooks: Arc::new(hooks),
             passing: Arc::new(passing::find(program, &graph)),
+            first: Arc::new(First::of(program, &graph)),
             graph: Arc::new(graph),
             never: Arc::new(never),
             variadic: Arc::new(variadic),
@@ -116,6 +119,16 @@ impl<'a> Knowledge<'a> {
     /// Is the global read by nobody once this function has returned, until it is set again?
     pub fn only_passes(&self, id: GlobalId, by: FuncId) -> bool {
         self.passing.get(&id) == Some(&by)
+    }
+
+    /// Does the function find in the global what it was initialised with?
+    pub fn comes_first(&self, id: GlobalId, by: FuncId) -> bool {
+        self.first.finds(by, id)
+    }
+
+    /// Is the global neither read nor written while the function runs?
+    pub fn leaves_alone(&self, callee: FuncId, id: GlobalId) -> bool {
+        self.first.leaves_alone(self, callee, id)
     }
 
     pub fn model(&self, id: ExternId) -> Option<&'a FunctionModel> {

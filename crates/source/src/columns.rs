@@ -1,9 +1,9 @@
 //! Declarations in columns, as some authors write them.
 //!
 //! ```c
-//! struct environ		*env = NULL;
-//! int			 argc;
-//! char			*text = NULL;      // not `char *text = NULL;`
+//! struct environ          *env = NULL;
+//! int                      argc;
+//! char                    *text = NULL;    // not `char *text = NULL;`
 //! ```
 //!
 //! # Invariants

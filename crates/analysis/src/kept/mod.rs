@@ -324,6 +324,8 @@ impl<'a> Kept<'a> {
             Question::Variadic(id) => yes_or_no(knowledge.keeps_variadic(id)),
             Question::Flow(id) => ContentHash::of(&knowledge.kept_parameters(id).to_le_bytes()),
             Question::Passing(id) => yes_or_no(knowledge.only_passes(id, by)),
+            Question::Apart(callee, id) => yes_or_no(knowledge.leaves_alone(callee, id)),
+            Question::First(id) => yes_or_no(knowledge.comes_first(id, by)),
             Question::Null(inst) => yes_or_no(knowledge.graph.nulls.contains(&(by, inst))),
             Question::Indirect(inst) => match knowledge.indirect(by, inst) {
                 None => yes_or_no(false),

@@ -49,6 +49,8 @@ enum Asked {
     Variadic(u32),
     Flow(u32),
     Passing(u32),
+    First(u32),
+    Apart(u32, u32),
     Null(u32),
     Indirect(u32),
 }
@@ -164,6 +166,8 @@ pub fn renumbered(
         Question::Summary(id) | Question::Never(id) | Question::Earlier(id) => by.function(id),
         Question::Variadic(id) | Question::Flow(id) => by.function(id),
         Question::Constant(id) | Question::Initial(id) | Question::Hook(id) | Question::Passing(id) => by.global(id),
+        Question::First(id) => by.global(id),
+        Question::Apart(callee, id) => by.function(callee) && by.global(id),
         Question::Null(_) | Question::Indirect(_) => true,
     });
     let mut summary = (*learned.summary).clone();
@@ -356,6 +360,11 @@ fn stored(question: Question, names: &mut Names<'_>) -> Asked {
         Question::Variadic(id) => Asked::Variadic(names.place(ids.functions[id])),
         Question::Flow(id) => Asked::Flow(names.place(ids.functions[id])),
         Question::Passing(id) => Asked::Passing(names.place(ids.globals[id])),
+        Question::First(id) => Asked::First(names.place(ids.globals[id])),
+        Question::Apart(callee, id) => {
+            let callee = names.place(ids.functions[callee]);
+            Asked::Apart(callee, names.place(ids.globals[id]))
+        }
         Question::Null(inst) => Asked::Null(inst.0),
         Question::Indirect(inst) => Asked::Indirect(inst.0),
     }
@@ -380,6 +389,8 @@ fn asked_again(question: Asked, meanings: &Meanings) -> Option<Question> {
         Asked::Variadic(at) => Question::Variadic(function(at)?),
         Asked::Flow(at) => Question::Flow(function(at)?),
         Asked::Passing(at) => Question::Passing(global(at)?),
+        Asked::First(at) => Question::First(global(at)?),
+        Asked::Apart(callee, at) => Question::Apart(function(callee)?, global(at)?),
         Asked::Null(inst) => Question::Null(InstId::new(inst as usize)),
         Asked::Indirect(inst) => Question::Indirect(InstId::new(inst as usize)),
     })

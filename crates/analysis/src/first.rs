@@ -1,0 +1,274 @@
+//! Who comes to which variables: what a function finds in those that nobody has written before it runs, and which ones a call
+//! leaves alone.
+//!
+//! ```c
+//! static char *host;                       // null when `parse` begins: `main` calls it once, and
+//! static void parse(int argc, char **argv) // nobody else sets it. The first `-h` loses nothing,
+//! {                                        // the second what the first one made.
+//!     …
+//!     case 'h': host = strdup(optarg);
+//! ```
+//!
+//! # Invariants
+//! - Only what the program shows counts. A library's variables may have been written by its users, and whatever a function
+//!   mentions that nobody calls: it may run before `main`.
+
+use caulk_base::{FxHashMap, FxHashSet, IdVec};
+use caulk_ir::{
+    Callee, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId, ValueId, ValueKind,
+};
+
+use crate::callgraph::CallGraph;
+use crate::cfg::{self, for_each_operand};
+use crate::passing::global_of;
+use crate::whole::Knowledge;
+
+/// More functions than these are not looked through below a call.
+const MAX_BELOW: usize = 1000;
+
+/// Who comes first to which variables.
+#[derive(Default)]
+pub struct First {
+    main: FxHashSet<FuncId>,
+    /// By global, who reads or writes it by its name, where nobody else can.
+    users: FxHashMap<GlobalId, Vec<FuncId>>,
+    /// Functions whose address is used, and those that they call: whoever calls through a pointer may come there.
+    roaming: FxHashSet<FuncId>,
+    /// Those that functions may mention that nobody is seen to call.
+    doubtful: FxHashSet<GlobalId>,
+    /// Written by one function alone, which runs once.
+    owned: FxHashMap<GlobalId, FuncId>,
+}
+
+#[derive(Clone, Default)]
+struct Access {
+    by: FxHashSet<FuncId>,
+    writers: FxHashSet<FuncId>,
+    /// Set to null by others.
+    emptied: bool,
+    /// Its address goes elsewhere.
+    open: bool,
+}
+
+impl First {
+    pub fn of(program: &Program, graph: &CallGraph) -> First {
+        if program.is_library() {
+            return First::default();
+        }
+        let mut around = Around {
+            program,
+            accesses: IdVec::filled(program.globals.len(), Access::default()),
+            named: IdVec::filled(program.functions.len(), false),
+            calls: IdVec::filled(program.functions.len(), Vec::new()),
+        };
+        around.look();
+        let is_main = |id: &FuncId| program.function(*id).name == "main";
+        let is_start = |id: &FuncId| around.calls[*id].is_empty() && !around.named[*id];
+        let main: FxHashSet<FuncId> = program.functions.ids().filter(|id| is_main(id) && is_start(id)).collect();
+        let mut open: Vec<FuncId> = program.functions.ids().filter(|id| !main.contains(id) && is_start(id)).collect();
+        let mut stray: FxHashSet<FuncId> = FxHashSet::default();
+        while let Some(id) = open.pop() {
+            if stray.insert(id) {
+                open.extend(graph.callees[id].iter().copied());
+            }
+        }
+        let mut roaming: FxHashSet<FuncId> = FxHashSet::default();
+        let mut open: Vec<FuncId> = program.functions.ids().filter(|id| around.named[*id]).collect();
+        while let Some(id) = open.pop() {
+            if roaming.insert(id) {
+                open.extend(graph.callees[id].iter().copied());
+            }
+        }
+        let once = around.once(&main);
+        let mut first = First { main, roaming, ..First::default() };
+        for (global, access) in around.accesses.iter_ids() {
+            let known = program.global(global);
+            let (unit, _) = program.globals[global];
+            let elsewhere = program.units[unit].symbols[known.symbol].linkage == Linkage::Common;
+            if elsewhere || known.thread_local || access.by.iter().any(|id| stray.contains(id)) {
+                first.doubtful.insert(global);
+                continue;
+            }
+            if !access.open {
+                let mut users: Vec<FuncId> = access.by.iter().copied().collect();
+                users.sort_unstable();
+                first.users.insert(global, users);
+            }
+            let mut writers = access.writers.iter();
+            let begins_null = known.init.iter().all(|init| matches!(init.value, InitValue::Int(0, _)));
+            if let (Some(owner), None) = (writers.next(), writers.next())
+                && once.contains(owner)
+                && !access.open
+                && (!access.emptied || begins_null)
+            {
+                first.owned.insert(global, *owner);
+            }
+        }
+        first
+    }
+
+    /// Does the function find in the global what it was initialised with?
+    pub fn finds(&self, by: FuncId, global: GlobalId) -> bool {
+        !self.doubtful.contains(&global) && (self.main.contains(&by) || self.owned.get(&global) == Some(&by))
+    }
+
+    /// Is the global neither read nor written while the function runs?
+    pub fn leaves_alone(&self, knowledge: &Knowledge<'_>, callee: FuncId, global: GlobalId) -> bool {
+        let Some(users) = self.users.get(&global) else { return false };
+        let mut below: FxHashSet<FuncId> = FxHashSet::default();
+        let mut open = vec![callee];
+        while let Some(id) = open.pop() {
+            if below.insert(id) {
+                open.extend(knowledge.graph.callees[id].iter().copied());
+            }
+            if below.len() > MAX_BELOW {
+                return false;
+            }
+        }
+        let roams = users.iter().any(|id| self.roaming.contains(id));
+        !users.iter().any(|id| below.contains(id)) && !(roams && below.iter().any(|id| goes_anywhere(knowledge, *id)))
+    }
+}
+
+/// Whether the function calls through pointers, or lets others do so.
+fn goes_anywhere(knowledge: &Knowledge<'_>, id: FuncId) -> bool {
+    let program = knowledge.program;
+    let (unit, function) = (program.unit_of(id), program.function(id));
+    let is_function = |value: &ValueId| match function.values[*value].kind {
+        ValueKind::Address(symbol, _) => matches!(program.target(unit, symbol), Target::Functions(_)),
+        _ => false,
+    };
+    function.insts.iter().any(|inst| match &inst.op {
+        Op::Call(call) => match call.callee {
+            Callee::Symbol(symbol) => match program.target(unit, symbol) {
+                // At the end of the process, handlers run.
+                Target::Extern(external) => {
+                    knowledge.model(*external).is_none_or(|model| model.returns.never)
+                        || call.args.iter().any(is_function)
+                }
+                Target::Functions(_) => false,
+                Target::Globals(_) => true,
+            },
+            _ => true,
+        },
+        _ => false,
+    })
+}
+
+struct Around<'a> {
+    program: &'a Program,
+    accesses: IdVec<GlobalId, Access>,
+    /// Functions whose address is used.
+    named: IdVec<FuncId, bool>,
+    calls: IdVec<FuncId, Vec<(FuncId, InstId)>>,
+}
+
+impl Around<'_> {
+    fn look(&mut self) {
+        for (unit_id, unit) in self.program.units.iter_ids() {
+            for init in unit.globals.iter().flat_map(|global| &global.init) {
+                if let InitValue::Address(symbol, _) = init.value {
+                    self.mention(unit_id, symbol, None);
+                }
+            }
+        }
+        for id in self.program.functions.ids() {
+            self.look_into(id);
+        }
+    }
+
+    fn look_into(&mut self, id: FuncId) {
+        let (unit, function) = (self.program.unit_of(id), self.program.function(id));
+        for (at, inst) in function.insts.iter_ids() {
+            let place = match inst.op {
+                Op::Load { ptr } => Some(ptr),
+                Op::Store { ptr, value } if ptr != value => Some(ptr),
+                _ => None,
+            };
+            if let Some(global) = place.and_then(|ptr| global_of(self.program, unit, function, ptr)) {
+                let access = &mut self.accesses[global];
+                access.by.insert(id);
+                match inst.op {
+                    Op::Store { value, .. } if matches!(function.values[value].kind, ValueKind::Null) => {
+                        access.emptied = true;
+                    }
+                    Op::Store { .. } => _ = access.writers.insert(id),
+                    _ => {}
+                }
+            }
+            let callee = match &inst.op {
+                Op::Call(call) => match call.callee {
+                    Callee::Symbol(symbol) => Some(symbol),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some(symbol) = callee
+                && let Target::Functions(all) = self.program.target(unit, symbol)
+            {
+                all.iter().for_each(|&target| self.calls[target].push((id, at)));
+            }
+            let mut mentioned: Vec<SymbolId> = Vec::new();
+            for_each_operand(&inst.op, |value: ValueId| {
+                if let ValueKind::Address(symbol, _) = function.values[value].kind
+                    && !(Some(value) == place && global_of(self.program, unit, function, value).is_some())
+                {
+                    mentioned.push(symbol);
+                }
+            });
+            mentioned.into_iter().for_each(|symbol| self.mention(unit, symbol, Some(id)));
+        }
+    }
+
+    /// The address of something is used as a value.
+    fn mention(&mut self, unit: UnitId, symbol: SymbolId, by: Option<FuncId>) {
+        match self.program.target(unit, symbol) {
+            Target::Functions(all) => all.iter().for_each(|&id| self.named[id] = true),
+            Target::Globals(all) => {
+                for &global in all {
+                    self.accesses[global].open = true;
+                    self.accesses[global].by.extend(by);
+                }
+            }
+            Target::Extern(_) => {}
+        }
+    }
+
+    /// The functions that run once at most: called at one place alone, in one of these, and outside of its loops.
+    fn once(&self, main: &FxHashSet<FuncId>) -> FxHashSet<FuncId> {
+        let mut once: FxHashSet<FuncId> = FxHashSet::default();
+        let mut below: FxHashMap<FuncId, Vec<(FuncId, InstId)>> = FxHashMap::default();
+        for (id, calls) in self.calls.iter_ids() {
+            if let [(caller, at)] = calls[..]
+                && !self.named[id]
+            {
+                below.entry(caller).or_default().push((id, at));
+            }
+        }
+        let mut open: Vec<FuncId> = main.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            if !once.insert(id) || self.may_come_back(id) {
+                continue;
+            }
+            let Some(called) = below.get(&id) else { continue };
+            let cfg = cfg::build(self.program.function(id));
+            open.extend(called.iter().filter(|(_, at)| !cfg.is_in_some_loop(*at)).map(|entry| entry.0));
+        }
+        once
+    }
+
+    /// `setjmp` returns as often as others please.
+    fn may_come_back(&self, id: FuncId) -> bool {
+        let unit = self.program.unit_of(id);
+        self.program.function(id).insts.iter().any(|inst| match &inst.op {
+            Op::Call(call) => match call.callee {
+                Callee::Symbol(symbol) => match self.program.target(unit, symbol) {
+                    Target::Extern(external) => self.program.externs[*external].contains("setjmp"),
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+}
