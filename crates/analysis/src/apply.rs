@@ -149,7 +149,7 @@ impl Engine<'_> {
         outcome.objs.iter().any(|(obj, known)| {
             known.status == Status::FREED
                 && self.input_pointer(before, translation, *obj).is_some_and(|ptr| {
-                    let block = self.terms.ptr_add(ptr, known.freed_off);
+                    let block = self.terms.ptr_add(ptr, known.freed_off.into());
                     self.terms.pointee(block).is_some_and(|(target, off)| match self.terms.object(target) {
                         Object::Heap { .. } => matches!(off, Off::At(at) if at != 0),
                         Object::Stack(_) | Object::Global(_) => true,
@@ -363,7 +363,7 @@ impl Engine<'_> {
                 {
                     self.sweep(&mut state, known.family);
                 }
-                let block = self.terms.ptr_add(ptr, known.freed_off);
+                let block = self.terms.ptr_add(ptr, known.freed_off.into());
                 if !self.release(&mut state, block, known.family, id) {
                     return None;
                 }
@@ -447,7 +447,9 @@ impl Engine<'_> {
             }
         }
         self.pinned.clear();
-        self.leave_with_owner(&mut state, result, id);
+        if outcome.objs.iter().any(|(obj, _)| makes(translation.summary, *obj)) {
+            self.leave_with_owner(&mut state, result, id);
+        }
         if let (Some(term), Some(original)) = (result, outcome.result) {
             for &(fact, lo, hi, ref not) in &outcome.ranges {
                 if fact == original
@@ -560,12 +562,7 @@ impl Engine<'_> {
 
     /// The same of a plain value: nothing follows from it for objects or for parts of the value.
     fn assume_bounds(&mut self, state: &mut State, term: TermId, lo: i64, hi: i64, not: &[i64]) -> bool {
-        let mut bound = |op: CmpOp, k: i64| {
-            // The condition gets its name here, whoever asks for it later.
-            let constant = self.terms.int(k);
-            self.terms.cmp(op, term, constant);
-            state.facts.assume_bound(&mut self.terms, term, op, k)
-        };
+        let mut bound = |op: CmpOp, k: i64| state.facts.assume_bound(&mut self.terms, term, op, k);
         if lo == hi {
             return bound(CmpOp::Eq, lo);
         }
@@ -581,7 +578,7 @@ impl Engine<'_> {
     }
 
     /// Can a bound of a plain value hold? `None`: that takes a closer look (`assume_range`), to which this says the same.
-    fn may_hold(&mut self, state: &State, literal: &Literal) -> Option<bool> {
+    fn may_hold(&self, state: &State, literal: &Literal) -> Option<bool> {
         let Range { lo, hi, not } = &literal.range;
         let term = literal.term;
         let (op, k) = match (*lo, *hi, not.as_slice()) {
@@ -594,8 +591,6 @@ impl Engine<'_> {
         if !self.terms.is_plain(term) || !state.facts.is_of_no_clause(&self.terms, term) {
             return None;
         }
-        let constant = self.terms.int(k);
-        self.terms.cmp(op, term, constant);
         Some(state.facts.may_be(term, op, k))
     }
 
@@ -645,6 +640,11 @@ impl Engine<'_> {
 fn gives_nothing_back(summary: &Summary, outcome: &Outcome) -> bool {
     outcome.result.is_some_and(|term| summary.terms[term.index()] == Term::Int(0))
         && summary.outcomes.iter().any(|other| !other.moved.is_empty())
+}
+
+/// Is it a block that the callee has just made?
+fn makes(summary: &Summary, obj: ObjId) -> bool {
+    matches!(summary.objects[obj.index()], Object::Heap { older: false, .. })
 }
 
 /// Is it what an element of an array points to, at an index that the callee does not know?

@@ -302,10 +302,14 @@ fn add(
     if !terms.mentions(term).is_empty() {
         return;
     }
-    let place = match side.iter().enumerate().max_by_key(|(_, literal)| weight(terms, literal.term)) {
-        _ if side.len() < MAX_SIDE => side.len(),
-        Some((place, heaviest)) if weight(terms, term) < weight(terms, heaviest.term) => place,
-        _ => return,
+    let heaviest = || side.iter().enumerate().max_by_key(|(_, literal)| weight(terms, literal.term));
+    let place = if side.len() < MAX_SIDE {
+        side.len()
+    } else {
+        match heaviest() {
+            Some((place, heaviest)) if weight(terms, term) < weight(terms, heaviest.term) => place,
+            _ => return,
+        }
     };
     let literal = || Literal { term, range: range.clone() };
     let holds = match terms.get(term) {

@@ -167,7 +167,7 @@ impl Engine<'_> {
         {
             let op = if truth { op } else { negate(op) };
             let integer = self.models.families[known.family].is_integer;
-            let on_failure = fold_cmp(op, known.failure, k);
+            let on_failure = fold_cmp(op, known.failure.into(), k);
             // A valid pointer is anything but 0 and -1; a new descriptor is none of the standard ones.
             let may_hold = match (integer, op) {
                 (true, CmpOp::Eq | CmpOp::Sle) => k >= FIRST_DESCRIPTOR,
@@ -185,7 +185,7 @@ impl Engine<'_> {
                     true
                 }
                 (false, true) => {
-                    let value = self.terms.int(known.failure);
+                    let value = self.terms.int(known.failure.into());
                     // Where paths were merged, it may be null for another reason.
                     if !known.merged {
                         state.record(Event::Failed { inst: at, obj });

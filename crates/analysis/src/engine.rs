@@ -531,18 +531,16 @@ impl Engine<'_> {
             return states;
         }
         let of = Keys::new(grain, loop_head);
-        // Beside each key: are all places of its state named for this block?
-        let mut keys: SmallVec<[(u64, bool); 16]> = SmallVec::new();
+        let mut keys: SmallVec<[u64; 16]> = SmallVec::new();
         let mut merged: Vec<State> = Vec::with_capacity(states.len());
         for state in states {
             let key = of.of(&state, &self.terms);
-            match keys.iter().position(|known| known.0 == key) {
+            match keys.iter().position(|known| *known == key) {
                 Some(at) => {
-                    let (old, named) = (&merged[at], &mut keys[at].1);
-                    merged[at] = merge::join_named(&mut self.terms, self.memory, old, &state, block, loop_head, named);
+                    merged[at] = merge::join(&mut self.terms, self.memory, &merged[at], &state, block, loop_head);
                 }
                 None => {
-                    keys.push((key, false));
+                    keys.push(key);
                     merged.push(state);
                 }
             }

@@ -66,7 +66,7 @@ impl Engine<'_> {
 
     /// Blocks that play the same part on several ways out get one name.
     fn name_blocks_alike(&mut self, states: &mut [State]) {
-        let mut names: Vec<(ObjId, FamilyId, i64)> = Vec::new();
+        let mut names: Vec<(ObjId, FamilyId, i32)> = Vec::new();
         for state in states {
             let blocks = self.new_blocks(state);
             for (part, &block) in blocks.iter().enumerate() {

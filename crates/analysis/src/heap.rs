@@ -195,7 +195,7 @@ impl Engine<'_> {
                     entry.family = family;
                     entry.freed_at = Some(at);
                     entry.freed_off = match off {
-                        Off::At(at) => at,
+                        Off::At(at) => i32::try_from(at).unwrap_or(0),
                         _ => 0,
                     };
                 }

@@ -72,25 +72,11 @@ pub fn deref_depth(terms: &Terms, obj: ObjId) -> u32 {
 
 /// Makes one state of two that meet at `block`.
 pub fn join(terms: &mut Terms, memory: FamilyId, old: &State, new: &State, block: BlockId, loop_head: bool) -> State {
-    join_named(terms, memory, old, new, block, loop_head, &mut false)
-}
-
-/// The same, of a state that may be what was made of others that met there. `named`: all of its values and cells have
-/// their names of that block already, and whether those of the new one have.
-pub fn join_named(
-    terms: &mut Terms,
-    memory: FamilyId,
-    old: &State,
-    new: &State,
-    block: BlockId,
-    loop_head: bool,
-    named: &mut bool,
-) -> State {
     let site = block_site(block);
     let hull = !loop_head;
     let facts = old.facts.join(terms, &new.facts, hull);
     let (blurred, kept, untold, ragged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Joiner { terms, site, hull, old, new, facts, named, blurred, kept, ragged, untold, memory }.run()
+    Joiner { terms, site, hull, old, new, facts, blurred, kept, ragged, untold, memory }.run()
 }
 
 struct Joiner<'a> {
@@ -102,8 +88,6 @@ struct Joiner<'a> {
     new: &'a State,
     /// What is known in both.
     facts: Facts,
-    /// The names of what both hold are there already.
-    named: &'a mut bool,
     /// Blocks that are called escaped because a merged value no longer says which one it is.
     blurred: Vec<ObjId>,
     /// Inputs that were stored on one of the ways.
@@ -175,12 +159,13 @@ impl Joiner<'_> {
         for &(value, mine) in &old.env {
             at += new.env[at..].iter().take_while(|entry| entry.0 < value).count();
             if let Some(&(_, theirs)) = new.env.get(at).filter(|entry| entry.0 == value) {
-                if *self.named && mine == theirs {
-                    env.push((value, mine));
-                    continue;
-                }
-                let name = self.terms.sym(self.site, value.0);
-                env.push((value, self.value(mine, theirs, name)));
+                let term = if mine == theirs {
+                    mine
+                } else {
+                    let name = self.terms.sym(self.site, value.0);
+                    self.value(mine, theirs, name)
+                };
+                env.push((value, term));
             }
         }
         env.finish()
@@ -190,38 +175,20 @@ impl Joiner<'_> {
         let (old, new) = (self.old, self.new);
         let hull = self.hull;
         if old.cells.is_same(&new.cells) {
-            if !*self.named {
-                let mut nowhere = Nowhere::new(new);
-                *self.named = true;
-                for &((obj, off), _) in &old.cells {
-                    if nowhere.holds(self.terms, obj) {
-                        *self.named = false;
-                    } else {
-                        self.terms.content(obj, off, self.site);
-                    }
-                }
-            }
             return old.cells.clone();
         }
-        let named = std::mem::replace(self.named, true);
         let passing = |off: Off| !hull && matches!(off, Off::Elem(..));
         let (mut nowhere_here, mut nowhere_there) = (Nowhere::new(old), Nowhere::new(new));
         let (mut unwritten_here, mut unwritten_there) = (Unwritten::new(old), Unwritten::new(new));
         let mut cells = Draft::of(&old.cells);
-        let mut at = 0;
+        let (mut at, mut in_both) = (0, 0);
         for entry @ &(place @ (obj, off), mine) in &old.cells {
             at += new.cells[at..].iter().take_while(|entry| entry.0 < place).count();
             let known = new.cells.get(at).filter(|entry| entry.0 == place);
+            in_both += usize::from(known.is_some());
             if known.is_none() && passing(off) {
                 somewhere.push((obj, mine.term));
-            } else if nowhere_there.holds(self.terms, obj) {
-                *self.named &= named;
-                cells.push_copy(entry);
-            } else if known.is_some_and(|known| known.1 == mine) {
-                // The place gets its name where paths meet first, whether or not they differ.
-                if !named {
-                    self.terms.content(obj, off, self.site);
-                }
+            } else if known.is_some_and(|known| known.1 == mine) || nowhere_there.holds(self.terms, obj) {
                 cells.push_copy(entry);
             } else {
                 let theirs = match known {
@@ -230,6 +197,10 @@ impl Joiner<'_> {
                 };
                 cells.push((place, self.cell(place, mine.size, mine.term, theirs)));
             }
+        }
+        let mut cells = cells.finish();
+        if in_both == new.cells.len() {
+            return cells;
         }
         let mut added: Vec<((ObjId, Off), Cell)> = Vec::new();
         let mut at = 0;
@@ -241,14 +212,12 @@ impl Joiner<'_> {
             if passing(off) {
                 somewhere.push((obj, theirs.term));
             } else if nowhere_here.holds(self.terms, obj) {
-                *self.named = false;
                 added.push((place, theirs));
             } else {
                 let mine = unwritten_here.load(self.terms, obj, off, theirs.size);
                 added.push((place, self.cell(place, theirs.size, mine, theirs.term)));
             }
         }
-        let mut cells = cells.finish();
         if !added.is_empty() {
             cells.append(&mut added);
             cells.sort_unstable_by_key(|entry| entry.0);

@@ -425,7 +425,7 @@ impl Engine<'_> {
                     return;
                 }
                 let may_fail = ending == Ending::Either && !returns.nonnull && returns.fails.is_some();
-                let failure = returns.fails.unwrap_or(0);
+                let failure = returns.fails.and_then(|value| i32::try_from(value).ok()).unwrap_or(0);
                 let raw = !zeroed && self.models.families[*family].is_memory && self.is_given_numbers_only(id);
                 let known = ObjState { zeroed: *zeroed, raw, failure, ..ObjState::fresh(*family, may_fail) };
                 let term = self.allocate(state, id, *sub, known, true);

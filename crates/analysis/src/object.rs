@@ -93,7 +93,7 @@ pub struct ObjState {
     /// An input object that became ours to watch: `realloc` failed on it.
     pub owned: bool,
     /// What its address is when the allocation failed: 0 or -1.
-    pub failure: i64,
+    pub failure: i32,
     /// Of the older blocks of its call there is this one, and variables and members by name are all that holds it.
     pub single: bool,
     /// The contents were all zero at allocation.
@@ -105,7 +105,7 @@ pub struct ObjState {
     /// Where it was released; meaningful with `FREED`.
     pub freed_at: Option<InstId>,
     /// How far from the pointer the released block begins: `free(p - 16)`.
-    pub freed_off: i64,
+    pub freed_off: i32,
     /// Number of extra references taken by retain-like functions.
     pub retained: u8,
     /// Something is wrong with it on this way, which was told; no more is said of it.

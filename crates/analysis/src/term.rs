@@ -173,6 +173,19 @@ fn hash_of(term: &Term) -> u64 {
     hasher.finish()
 }
 
+/// The same term? Most are one of these.
+#[inline]
+fn is_same(a: &Term, b: &Term) -> bool {
+    match (a, b) {
+        (Term::Content { obj, off, epoch }, Term::Content { obj: of, off: at, epoch: since }) => {
+            obj == of && epoch == since && off == at
+        }
+        (Term::Sym { site, slot }, Term::Sym { site: by, slot: other }) => site == by && slot == other,
+        (Term::Addr { obj, off }, Term::Addr { obj: of, off: at }) => obj == of && off == at,
+        _ => a == b,
+    }
+}
+
 /// What a formula is called that is too deep to be written out.
 fn name_of(term: &Term) -> u32 {
     let mut hasher = FxHasher::default();
@@ -358,7 +371,7 @@ impl Terms {
 
     pub(crate) fn intern(&mut self, term: Term) -> TermId {
         let hash = hash_of(&term);
-        if let Some(id) = self.index.find(hash, |id| self.entry(id).term == term) {
+        if let Some(id) = self.index.find(hash, |id| is_same(&self.entry(id).term, &term)) {
             return id;
         }
         let mentions = self.mentions_of(&term);

@@ -130,6 +130,10 @@ impl Engine<'_> {
         let mut carried: Vec<(TermId, bool)> = Vec::new();
         for at in 0..state.env.len() {
             let (value, term) = state.env[at];
+            let is_own = matches!(*self.terms.get(term), Term::Sym { site: at, slot } if (at, slot) == (site, value.0));
+            if !is_own && !self.is_stale(head, term) {
+                continue;
+            }
             let own = self.terms.sym(site, value.0);
             let renewed = self.renewed(head, term, own);
             if renewed == own {
@@ -147,15 +151,19 @@ impl Engine<'_> {
             .map(|&(obj, off, _)| (obj, off))
             .collect();
         for at in 0..state.cells.len() {
-            let ((obj, off), cell) = state.cells[at];
+            let (place @ (obj, off), cell) = state.cells[at];
+            let is_own = matches!(*self.terms.get(cell.term), Term::Content { obj, off, epoch } if (obj, off) == place && epoch == site);
+            if !is_own && !counted.contains(&place) && !self.is_stale(head, cell.term) {
+                continue;
+            }
             let own = self.terms.content(obj, off, site);
             let renewed = match *self.terms.get(cell.term) {
-                Term::Int(now) if counted.contains(&(obj, off)) => {
+                Term::Int(now) if counted.contains(&place) => {
                     floors.push((own, Range::between(now, i64::MAX)));
                     own
                 }
                 Term::Addr { obj: of, .. }
-                    if counted.contains(&(obj, off)) && !self.terms.mentions(cell.term).is_empty() =>
+                    if counted.contains(&place) && !self.terms.mentions(cell.term).is_empty() =>
                 {
                     let base = self.terms.addr(of, 0);
                     self.terms.elem(base, own, 0)
