@@ -14,7 +14,7 @@
 //!   handed over, others may look at it, and must see what they saw.
 
 use caulk_findings::Place;
-use caulk_source::{Call, DeclId, FunctionSource, Slot, Span, StmtId, StmtKind};
+use caulk_source::{Call, DeclId, FunctionSource, Slot, Snippet, Span, StmtId, StmtKind};
 
 use super::{Bench, Proposals, with_call};
 use crate::change::Candidate;
@@ -73,8 +73,12 @@ fn after(
     if is_set_behind(function, stmt, value) || !harmless(bench, function, (stmt, block), value, COPIES) {
         return;
     }
-    let title = format!("set `{value}` to NULL once its block is gone");
-    let made = function.set_null_after(stmt, value);
+    let (title, made) = if has_pointer(function, value, function.stmt(stmt).span.end) {
+        (format!("set `{value}` to NULL once its block is gone"), function.set_null_after(stmt, value))
+    } else {
+        let closed = Snippet::line(format!("{value} = -1;"));
+        (format!("set `{value}` to -1 once it is closed"), function.insert_after(stmt, &closed))
+    };
     all.add(made, |edits| Candidate::new(function, "set-to-null", title, edits).without_release().calling(value));
 }
 
@@ -131,8 +135,9 @@ fn harmless(
 ) -> bool {
     let end = function.stmt(stmt).span.end;
     let Some(decl) = function.variable_at(root(value), end) else { return false };
-    // A descriptor has no NULL.
-    if value == root(value) && !function.decls[decl].canonical_type.contains('*') {
+    // A descriptor has no NULL, but -1.
+    let is_number = value == root(value) && !has_pointer(function, value, end);
+    if is_number && !(bench.target.finding.release == "close" && function.decls[decl].canonical_type == "int") {
         return false;
     }
     let around = loops_around(function, stmt, decl);
@@ -150,6 +155,12 @@ fn harmless(
             || block == Block::Gone && looked_at()
             || copies > 0 && is_copied(bench, function, span, block, copies)
     })
+}
+
+/// Whether what has this name is a pointer, or a member of something.
+fn has_pointer(function: &FunctionSource, value: &str, at: usize) -> bool {
+    let decl = function.variable_at(root(value), at);
+    value != root(value) || decl.is_some_and(|decl| function.decls[decl].canonical_type.contains('*'))
 }
 
 /// Where the variable surely has another value: at an assignment that every way from the statement comes to.
@@ -221,9 +232,13 @@ fn is_returned(function: &FunctionSource, span: Span) -> bool {
     function.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Return { value: Some(value) } if value == span))
 }
 
-/// `if (p) …p…;` without `else`: a block that is gone was looked at there, and now is not.
+/// `if (p) …p…;`, or `if (fd >= 0)`, without `else`: a block that is gone was looked at there, and now is not.
 fn is_guarded(function: &FunctionSource, span: Span, value: &str) -> bool {
-    let tests = [value.to_owned(), format!("{value} != NULL"), format!("{value} != 0"), format!("NULL != {value}")];
+    let pointer = ["", " != NULL", " != 0"].map(|test| format!("{value}{test}"));
+    let number = [" >= 0", " != -1", " > -1"].map(|test| format!("{value}{test}"));
+    let swapped = ["NULL != ", "0 <= ", "-1 != ", "-1 < "].map(|test| format!("{test}{value}"));
+    let kind = if has_pointer(function, value, span.start) { pointer } else { number };
+    let tests: Vec<String> = kind.into_iter().chain(swapped).collect();
     function.stmts.iter().any(|stmt| match stmt.kind {
         StmtKind::If { cond, then, otherwise: None } => {
             let body = function.stmt(then).span;
