@@ -17,6 +17,9 @@ use crate::trace::Event;
 /// second argument there is noted as for a release.
 pub const WEIGH: &str = "__caulk_weigh";
 
+/// A function that programs do not have: only ways on which nothing is wrong yet lead past it.
+pub const RIGHT: &str = "__caulk_right";
+
 impl Engine<'_> {
     /// All states in which the call may end; none if it does not return.
     pub(crate) fn call(&mut self, mut state: State, id: InstId, inst: &Inst, call: &Call) -> Vec<State> {
@@ -38,6 +41,9 @@ impl Engine<'_> {
                             self.weigh_release(&state, asked, id);
                         }
                         vec![state]
+                    }
+                    Target::Extern(external) if program.externs[*external] == RIGHT => {
+                        if state.objs.iter().any(|(_, known)| known.wrong) { Vec::new() } else { vec![state] }
                     }
                     Target::Extern(external) => match self.knowledge.model(*external) {
                         Some(model) => self.modelled(state, id, inst, call, &args, model),

@@ -79,7 +79,7 @@ mod words;
 mod written;
 
 pub use arithmetic::{negate, swapped};
-pub use call::WEIGH;
+pub use call::{RIGHT, WEIGH};
 pub use callgraph::{CallGraph, MAX_TARGETS, PointerCalls, pointer_calls};
 pub use cfg::{Cfg, ValueSet, for_each_operand, successors, tested};
 pub use engine::{Analysed, Limits, ways_out};

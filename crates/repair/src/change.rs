@@ -22,8 +22,6 @@ pub struct Expect {
     pub in_destructor: bool,
     /// It releases what `realloc` could not make larger.
     pub grows: bool,
-    /// By its shape, the same blocks are released as before on every way through.
-    pub same_releases: bool,
     /// A release was moved from here: it may have the doubts that it had.
     pub moved: Option<(u32, u32)>,
 }
@@ -90,11 +88,6 @@ impl Candidate {
 
     pub fn calling(mut self, call: &str) -> Self {
         self.call = Some(call.to_owned());
-        self
-    }
-
-    pub fn same_releases(mut self) -> Self {
-        self.expect.same_releases = true;
         self
     }
 

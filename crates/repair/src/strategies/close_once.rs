@@ -68,7 +68,7 @@ fn under_two_names(bench: &Bench<'_>, all: &mut Proposals, first: &Call, second:
     let together = !function.file.regions.directive_between(first.span.start, second.span.end);
     all.add(replace(function, second.stmt, &code), |edits| {
         let candidate = Candidate::new(function, "close-once", title, edits);
-        let candidate = candidate.moving(from).without_release().same_releases();
+        let candidate = candidate.moving(from).without_release();
         if together { candidate.everywhere() } else { candidate }
     });
 }
@@ -98,7 +98,7 @@ fn where_it_failed(bench: &Bench<'_>, all: &mut Proposals, first: &Call) {
     let Some(jump) = jump.filter(|jump| leads_to_close(function, *jump, &name)) else { return };
     let title = format!("forget `{name}` where closing it failed: it is gone all the same");
     let made: Result<EditSet, _> = function.insert_before(jump, &Snippet::line(format!("{name} = -1;")));
-    all.add(made, |edits| Candidate::new(function, "close-once", title, edits).without_release().same_releases());
+    all.add(made, |edits| Candidate::new(function, "close-once", title, edits).without_release());
 }
 
 /// `if (write_all(fd) < 0 || close(fd) != 0) { …close(fd);… return -1; }`: only the test itself knows which of them failed.
@@ -127,9 +127,7 @@ fn as_one_of_several(bench: &Bench<'_>, all: &mut Proposals, first: &Call, (end,
         Ok(edits)
     });
     let title = format!("forget `{name}` where closing it failed: it is gone all the same");
-    all.add(made, |edits| {
-        Candidate::new(function, "close-once", title, edits).moving(from).without_release().same_releases()
-    });
+    all.add(made, |edits| Candidate::new(function, "close-once", title, edits).moving(from).without_release());
 }
 
 /// Behind the label that a `goto` leads to, the descriptor is tested or closed, and nothing else.

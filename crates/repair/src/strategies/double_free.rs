@@ -2,6 +2,7 @@
 //!
 //! Only what releases and nothing else is ever deleted: other deallocators must still do what else they do.
 
+use caulk_analysis::RIGHT;
 use caulk_findings::{Place, StepKind};
 use caulk_source::{
     Call, CallId, DeclKind, EditSet, FunctionSource, Refusal, Slot, Snippet, Span, StmtId, StmtKind, Token,
@@ -129,7 +130,7 @@ fn straight(bench: &Bench<'_>, all: &mut Proposals, places: &[&Place]) {
         {
             let title = format!("delete the second release of {}", finding.object);
             all.add(delete(function, second.stmt), |edits| {
-                Candidate::new(function, "delete-release", title, edits).without_release().same_releases()
+                Candidate::new(function, "delete-release", title, edits).without_release()
             });
         }
     }
@@ -182,7 +183,7 @@ fn first_probe(bench: &Bench<'_>, function: &FunctionSource, first: StmtId, call
 }
 
 /// Something leaks behind the release wherever it is reached with a pointer that is neither null nor released
-/// already: paths end at a double free. Where nothing leaks, the release does nothing that is right.
+/// already. Where nothing leaks, the release does nothing that is right.
 fn probe(function: &FunctionSource, stmt: StmtId, call: CallId) -> Option<(String, EditSet)> {
     let name = function.fresh_name("caulk_probe");
     let value = function.calls[call].args.first().map(|arg| function.text(arg.span)).filter(|value| is_plain(value));
@@ -191,6 +192,7 @@ fn probe(function: &FunctionSource, stmt: StmtId, call: CallId) -> Option<(Strin
         function.decls[decl].canonical_type.contains('*').then(|| format!("if ({value}) "))
     };
     let test = value.as_ref().and_then(pointer).unwrap_or_default();
-    let code = format!("{test}{{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
+    let leak = format!("{test}{{ char *{name} = __builtin_malloc(1); *{name} = 0; }}");
+    let code = format!("{{ extern void {RIGHT}(void); {RIGHT}(); {leak} }}");
     Some((name, function.insert_after(stmt, &Snippet::line(code)).ok()?))
 }

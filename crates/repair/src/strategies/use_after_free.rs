@@ -7,7 +7,7 @@ use caulk_source::{FunctionSource, Placement, Snippet, Span, StmtId, StmtKind, d
 
 use super::exits::{is_pure, is_steady};
 use super::nulling::{self, item_of};
-use super::{Bench, Proposals, double_free, is_straight, may_declare};
+use super::{Bench, Proposals, double_free, may_declare};
 use crate::change::Candidate;
 use crate::release;
 
@@ -52,11 +52,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
                 edits.merge(&function.insert_after(item, &code)?);
                 Ok(edits)
             });
-            let straight = is_straight(bench, moved, item);
-            all.add(made, |edits| {
-                let candidate = Candidate::new(function, "move-release", title.clone(), edits).moving(from);
-                if straight { candidate.same_releases() } else { candidate }
-            });
+            all.add(made, |edits| Candidate::new(function, "move-release", title.clone(), edits).moving(from));
         }
         use_first(bench, all, sink, release);
     }
@@ -127,9 +123,7 @@ fn value_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, value: Span
         Ok(edits)
     });
     let title = format!("read `{text}` before the release");
-    all.add(made, |edits| {
-        Candidate::new(function, "use-into-temporary", title, edits).without_release().same_releases()
-    });
+    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
 }
 
 /// `free(n); n = n->next;` becomes `next = n->next; free(n); n = next;`
@@ -157,9 +151,7 @@ fn use_first(bench: &Bench<'_>, all: &mut Proposals, sink: StmtId, release: Stmt
         },
     );
     let title = format!("read `{rhs}` before the release");
-    all.add(made, |edits| {
-        Candidate::new(function, "use-into-temporary", title, edits).without_release().same_releases()
-    });
+    all.add(made, |edits| Candidate::new(function, "use-into-temporary", title, edits).without_release());
 }
 
 /// The ancestor of `stmt` that stands in the same block as `beside`.

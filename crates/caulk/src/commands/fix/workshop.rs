@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caulk_analysis::{Analysis, Basis, Limits, Shelf, WEIGH};
+use caulk_analysis::{Analysis, Basis, Limits, RIGHT, Shelf, WEIGH};
 use caulk_base::{ContentHash, FxHashMap, Hasher, Store};
 use caulk_checkers::{Memo, Options};
 use caulk_ir::{FuncId, Function, Program, Unit, UnitId};
@@ -62,7 +62,7 @@ impl Known {
 
 /// The program that patches are made for, with the name that weighing calls: the others are numbered like it.
 pub(super) fn base_program(program: &Program) -> Arc<Program> {
-    Arc::new(caulk_frontend::relink(program, &[], &[WEIGH]))
+    Arc::new(caulk_frontend::relink(program, &[], &[WEIGH, RIGHT]))
 }
 
 impl<'a> Shop<'a> {
