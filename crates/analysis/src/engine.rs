@@ -10,10 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
-use caulk_ir::{
-    BlockId, Call, Callee, FuncId, Function, GlobalId, InstId, Linkage, Op, Program, Target, Ty, UnitId, ValueId,
-    ValueKind, VarId,
-};
+use caulk_ir::{BlockId, Call, Callee, FuncId, Function, InstId, Op, Program, Target, UnitId, ValueId, VarId};
 use caulk_models::{Effect, FamilyId, Models, Place};
 use smallvec::SmallVec;
 
@@ -24,14 +21,13 @@ use crate::facts::Range;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::keys::{self, Keys};
 use crate::merge::{self, Grain};
-use crate::object::{ObjId, Object, Status};
-use crate::passing::global_of;
+use crate::object::{ObjId, Status};
 use crate::place::Off;
 use crate::replay::Following;
 use crate::short::Counter;
 use crate::state::State;
 use crate::summary::Summary;
-use crate::term::{TermId, Terms, ZERO};
+use crate::term::{TermId, Terms};
 use crate::trace::{Event, Trace};
 use crate::whole::Knowledge;
 
@@ -365,46 +361,6 @@ pub fn ways_out(knowledge: &Knowledge<'_>, id: FuncId, limits: Limits) -> Vec<Ve
 }
 
 impl Engine<'_> {
-    /// A weak function may be another one when the program is linked, which keeps what it is given. Pointers that nobody has
-    /// written before are what they were initialised with.
-    pub(crate) fn first_state(&mut self) -> State {
-        let mut state = State::default();
-        for (global, at) in self.named_pointers() {
-            if self.knowledge.comes_first(global) {
-                let obj = self.terms.intern_object(Object::Global(global));
-                let term = self.initial(global, at).unwrap_or(ZERO);
-                state.store(&self.terms, obj, Off::At(at), 8, term);
-            }
-        }
-        if self.program.units[self.unit].symbols[self.function.symbol].linkage == Linkage::Weak {
-            for index in self.function.params().map(|value| value.0).collect::<Vec<_>>() {
-                let param = self.terms.param(index);
-                if self.function.values[ValueId(index)].ty == Ty::Ptr
-                    && let Some((obj, _)) = self.terms.pointee(param)
-                {
-                    state.obj_entry(obj, self.memory).lent = true;
-                }
-            }
-        }
-        state
-    }
-
-    /// Pointers in globals that the function reads or writes by their names.
-    fn named_pointers(&self) -> BTreeSet<(GlobalId, i64)> {
-        let function = self.function;
-        let pointer = |value: ValueId| function.values[value].ty == Ty::Ptr;
-        let places = function.insts.iter().filter_map(|inst| match inst.op {
-            Op::Load { ptr } => inst.result.filter(|result| pointer(*result)).map(|_| ptr),
-            Op::Store { ptr, value } => pointer(value).then_some(ptr),
-            _ => None,
-        });
-        let named = places.filter_map(|place| match function.values[place].kind {
-            ValueKind::Address(_, at) => Some((global_of(self.program, self.unit, function, place)?, at)),
-            _ => None,
-        });
-        named.collect()
-    }
-
     fn run(&mut self) {
         if self.function.blocks.is_empty() {
             return;

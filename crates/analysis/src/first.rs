@@ -13,14 +13,21 @@
 //! - Only what the program shows counts. A library's variables may have been written by its users, and whatever a function
 //!   mentions that nobody calls: it may run before `main`.
 
+use std::collections::BTreeSet;
+
 use caulk_base::{FxHashMap, FxHashSet, IdVec};
 use caulk_ir::{
-    Callee, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, UnitId, ValueId, ValueKind,
+    Callee, FuncId, GlobalId, InitValue, InstId, Linkage, Op, Program, SymbolId, Target, Ty, UnitId, ValueId, ValueKind,
 };
 
 use crate::callgraph::CallGraph;
 use crate::cfg::{self, for_each_operand};
+use crate::engine::Engine;
+use crate::object::Object;
 use crate::passing::global_of;
+use crate::place::Off;
+use crate::state::State;
+use crate::term::ZERO;
 use crate::whole::Knowledge;
 
 /// More functions than these are not looked through below a call.
@@ -270,5 +277,47 @@ impl Around<'_> {
             },
             _ => false,
         })
+    }
+}
+
+impl Engine<'_> {
+    /// A weak function may be another one when the program is linked, which keeps what it is given. Pointers that nobody has
+    /// written before are what they were initialised with.
+    pub(crate) fn first_state(&mut self) -> State {
+        let mut state = State::default();
+        for (global, at) in self.named_pointers() {
+            if self.knowledge.comes_first(global) {
+                let obj = self.terms.intern_object(Object::Global(global));
+                let term = self.initial(global, at).unwrap_or(ZERO);
+                state.store(&self.terms, obj, Off::At(at), 8, term);
+            }
+        }
+        if self.program.units[self.unit].symbols[self.function.symbol].linkage == Linkage::Weak {
+            for index in self.function.params().map(|value| value.0).collect::<Vec<_>>() {
+                let param = self.terms.param(index);
+                if self.function.values[ValueId(index)].ty == Ty::Ptr
+                    && let Some((obj, _)) = self.terms.pointee(param)
+                {
+                    state.obj_entry(obj, self.memory).lent = true;
+                }
+            }
+        }
+        state
+    }
+
+    /// Pointers in globals that the function reads or writes by their names.
+    fn named_pointers(&self) -> BTreeSet<(GlobalId, i64)> {
+        let function = self.function;
+        let pointer = |value: ValueId| function.values[value].ty == Ty::Ptr;
+        let places = function.insts.iter().filter_map(|inst| match inst.op {
+            Op::Load { ptr } => inst.result.filter(|result| pointer(*result)).map(|_| ptr),
+            Op::Store { ptr, value } => pointer(value).then_some(ptr),
+            _ => None,
+        });
+        let named = places.filter_map(|place| match function.values[place].kind {
+            ValueKind::Address(_, at) => Some((global_of(self.program, self.unit, function, place)?, at)),
+            _ => None,
+        });
+        named.collect()
     }
 }
