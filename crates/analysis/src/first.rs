@@ -133,7 +133,8 @@ impl First {
             }
         }
         let roams = users.iter().any(|id| self.roaming.contains(id));
-        !users.iter().any(|id| below.contains(id)) && !(roams && below.iter().any(|id| goes_anywhere(knowledge, *id)))
+        let comes_there = users.iter().any(|id| below.contains(id));
+        !comes_there && (!roams || !below.iter().any(|id| goes_anywhere(knowledge, *id)))
     }
 }
 
