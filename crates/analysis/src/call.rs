@@ -1,7 +1,10 @@
 //! Calls: which function, and what is assumed of one that nobody knows.
 
+use std::collections::BTreeSet;
+
 use caulk_ir::{Call, Callee, CmpOp, FuncId, FunctionAttrs, Inst, InstId, SymbolKind, Target, Ty};
 use caulk_models::FamilyId;
+use smallvec::SmallVec;
 
 use crate::engine::Engine;
 use crate::incident::{IncidentKind, Loss, Use};
@@ -199,20 +202,24 @@ impl Engine<'_> {
         let written = |at: usize| callees.iter().all(|&one| self.only_writes(one, at as u32));
         let looked_at: Vec<TermId> =
             args.iter().enumerate().filter(|(at, _)| !written(*at)).map(|entry| *entry.1).collect();
-        let passed = self.reachable(state, looked_at).iter().any(freed);
+        let mut dangling: BTreeSet<ObjId> = self.reachable(state, looked_at).iter().filter(|obj| freed(*obj)).collect();
         let shared = |holder: ObjId| !matches!(self.terms.object(holder), Object::Stack(_) | Object::Heap { .. });
         let left_alone = |holder: ObjId| match *self.terms.object(holder) {
             Object::Global(global) => callees.iter().all(|&one| self.knowledge.leaves_alone(one, global)),
             _ => false,
         };
-        let dangles = |holder: ObjId, term: TermId| {
-            shared(holder) && self.terms.mentions(term).iter().any(|obj| freed(*obj)) && !left_alone(holder)
-        };
-        if passed
-            || state.cells.iter().any(|((holder, _), cell)| dangles(*holder, cell.term))
-            || state.weak.iter().any(|(holder, term)| dangles(*holder, *term))
-        {
-            self.suspicions.insert((id, IncidentKind::UseAfterFree(Use::Passed)));
+        let cells = state.cells.iter().map(|((holder, _), cell)| (*holder, cell.term));
+        for (holder, term) in cells.chain(state.weak.iter().copied()) {
+            let gone: SmallVec<[ObjId; 2]> =
+                self.terms.mentions(term).iter().copied().filter(|obj| freed(*obj)).collect();
+            if !gone.is_empty() && shared(holder) && !left_alone(holder) {
+                dangling.extend(gone);
+            }
+        }
+        for obj in dangling {
+            if let Some(known) = state.obj(obj) {
+                self.suspect(IncidentKind::UseAfterFree(Use::Passed), known, id);
+            }
         }
     }
 
@@ -325,7 +332,7 @@ impl Engine<'_> {
         if known.status.without(Status::FAILED) == Status::FREED {
             self.tell(state, IncidentKind::UseAfterFree(Use::Passed), obj, id);
         } else if known.status.may(Status::FREED) {
-            self.suspicions.insert((id, IncidentKind::UseAfterFree(Use::Passed)));
+            self.suspect(IncidentKind::UseAfterFree(Use::Passed), &known, id);
         }
     }
 

@@ -28,6 +28,16 @@ impl Engine<'_> {
         }
     }
 
+    /// Something may be wrong with an object that may have been released: whoever did so comes too early, for all that is known.
+    pub(crate) fn suspect(&mut self, kind: IncidentKind, known: &ObjState, at: InstId) {
+        self.suspicions.insert((at, kind));
+        // What a callee made and released on some of its ways is looked at where it did so.
+        let release = known.freed_at.filter(|release| *release != at);
+        if let Some(doubts) = release.and_then(|release| self.releases.get_mut(&release)) {
+            doubts.insert(Doubt::StillReferenced);
+        }
+    }
+
     /// The pointer is dereferenced. `false`: it is null, the path ends in a crash.
     pub(crate) fn touch(&mut self, state: &mut State, ptr: TermId, at: InstId, how: Use) -> bool {
         let Some((obj, _)) = self.terms.pointee(ptr) else {
@@ -47,7 +57,7 @@ impl Engine<'_> {
                     return true;
                 }
                 if known.status.may(Status::FREED) {
-                    self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
+                    self.suspect(IncidentKind::UseAfterFree(how), &known, at);
                 }
                 if how == Use::Write && known.family != self.memory && self.is_write_protected(obj) {
                     return false;
@@ -61,9 +71,9 @@ impl Engine<'_> {
             }
             Object::Deref(base) => {
                 let family = self.memory;
-                if state.obj(obj).is_some_and(|known| known.status.may(Status::FREED) && known.status != Status::FREED)
-                {
-                    self.suspicions.insert((at, IncidentKind::UseAfterFree(how)));
+                let perhaps = |known: &ObjState| known.status.may(Status::FREED) && known.status != Status::FREED;
+                if let Some(known) = state.obj(obj).copied().filter(perhaps) {
+                    self.suspect(IncidentKind::UseAfterFree(how), &known, at);
                 }
                 if state.obj(obj).is_some_and(|known| known.status == Status::FREED) {
                     self.tell(state, IncidentKind::UseAfterFree(how), obj, at);
@@ -141,7 +151,7 @@ impl Engine<'_> {
                 self.note_closed(obj, known.family, at);
                 let bare = known.status.without(Status::FAILED);
                 if bare.may(Status::FREED) && bare != Status::FREED {
-                    self.suspicions.insert((at, IncidentKind::DoubleFree));
+                    self.suspect(IncidentKind::DoubleFree, &known, at);
                 }
                 if bare == Status::FREED {
                     if self.is_tried_again(&known, at) {
@@ -235,7 +245,7 @@ impl Engine<'_> {
                     self.tell(state, IncidentKind::DoubleFree, obj, id);
                 }
                 Object::Heap { .. } if bare.may(Status::FREED) => {
-                    self.suspicions.insert((id, IncidentKind::DoubleFree));
+                    self.suspect(IncidentKind::DoubleFree, &known, id);
                 }
                 _ => {}
             }

@@ -38,6 +38,14 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let name = function.fresh_name_in(function.enclosing_block(call.stmt), wanted_name(&call.result_type));
     let title = || format!("name the result of `{}`, so that it can be released", call.callee);
     let code = release::as_the_author(function, format!("{library}({name});"));
+    if matches!(stmt.kind, StmtKind::Expr | StmtKind::Decl { .. }) {
+        let made = function.hoist_call(inner, None, &name, &Snippet::default(), Placement::Auto);
+        let made = made.and_then(|mut edits| {
+            edits.merge(&function.insert_after(call.stmt, &Snippet::line(code.clone()))?);
+            Ok(edits)
+        });
+        all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
+    }
     if outer.result_ignored
         && matches!(stmt.kind, StmtKind::Expr)
         && let Ok(declared) = declarator(&call.result_type, &name)
@@ -68,16 +76,7 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             });
             all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
         }
-        return;
     }
-    if !matches!(stmt.kind, StmtKind::Expr | StmtKind::Decl { .. }) {
-        return;
-    }
-    let made = function.hoist_call(inner, None, &name, &Snippet::default(), Placement::Auto).and_then(|mut edits| {
-        edits.merge(&function.insert_after(call.stmt, &Snippet::line(code.clone()))?);
-        Ok(edits)
-    });
-    all.add(made, |edits| Candidate::new(function, "name-the-unnamed", title(), edits));
 }
 
 /// `LOG("%s", make(x));`, where the macro is the whole statement and evaluates its argument once: the value is made before it

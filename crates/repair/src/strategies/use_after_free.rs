@@ -7,9 +7,10 @@ use caulk_source::{FunctionSource, Placement, Snippet, Span, StmtId, StmtKind, d
 
 use super::exits::{is_pure, is_steady};
 use super::nulling::{self, item_of};
-use super::{Bench, Proposals, double_free, may_declare};
+use super::{Bench, Proposals, double_free, is_straight, may_declare};
 use crate::change::Candidate;
 use crate::release;
+use crate::survey::Spot;
 
 pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
     let target = bench.target;
@@ -45,8 +46,11 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             });
             all.add(made, |edits| Candidate::new(function, "use-into-temporary", title.clone(), edits).moving(from));
         }
+        // On a way that leaves in between nothing is released any more: whether that is lost is seen only of a block that
+        // is certain.
         if let Some(item) = item_beside(bench, sink, moved)
             && !bench.is_jump(item)
+            && (is_straight(bench, moved, item) || is_certain(bench, from))
         {
             let made = function.delete_stmt(moved).and_then(|mut edits| {
                 edits.merge(&function.insert_after(item, &code)?);
@@ -64,6 +68,12 @@ pub fn propose(bench: &Bench<'_>, all: &mut Proposals) {
             finding.steps.iter().filter(|step| step.kind == StepKind::Release).map(|step| &step.place).collect();
         nulling::propose(bench, all, &places);
     }
+}
+
+/// Whether nothing speaks against a release of the program as it is.
+fn is_certain(bench: &Bench<'_>, (line, column): (u32, u32)) -> bool {
+    let here = |spot: &Spot| (spot.line, spot.column) == (line, column) && spot.function == bench.target.function.name;
+    bench.survey.releases.iter().filter(|(spot, _)| here(spot)).all(|(_, doubts)| doubts.is_empty())
 }
 
 /// The `if` that has nothing but this release, and what it asks, if it can be asked behind the use as well.
