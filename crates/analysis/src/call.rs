@@ -218,7 +218,7 @@ impl Engine<'_> {
         }
         for obj in dangling {
             if let Some(known) = state.obj(obj) {
-                self.suspect(IncidentKind::UseAfterFree(Use::Passed), known, id);
+                self.suspect(IncidentKind::UseAfterFree(Use::Passed), (obj, known), id);
             }
         }
     }
@@ -332,7 +332,7 @@ impl Engine<'_> {
         if known.status.without(Status::FAILED) == Status::FREED {
             self.tell(state, IncidentKind::UseAfterFree(Use::Passed), obj, id);
         } else if known.status.may(Status::FREED) {
-            self.suspect(IncidentKind::UseAfterFree(Use::Passed), &known, id);
+            self.suspect(IncidentKind::UseAfterFree(Use::Passed), (obj, &known), id);
         }
     }
 

@@ -18,6 +18,7 @@ use crate::asked::{Asked, Question};
 use crate::cfg::{self, Cfg, ValueSet};
 use crate::covers::covers;
 use crate::facts::Range;
+use crate::heap::Origin;
 use crate::incident::{Doubt, Incident, IncidentKind, Loss, ReleaseFact, Subject, Suspicion, Use};
 use crate::keys::{self, Keys};
 use crate::merge::{self, Grain};
@@ -149,6 +150,10 @@ pub(crate) struct Engine<'a> {
     pub incidents: BTreeMap<IncidentKey, Incident>,
     pub sites: FxHashMap<(InstId, u32), crate::summary::SiteFact>,
     pub releases: BTreeMap<InstId, BTreeSet<Doubt>>,
+    /// Where objects were released, on any way.
+    pub released: FxHashMap<Origin, BTreeSet<InstId>>,
+    /// Is the second behind the first?
+    pub behind: FxHashMap<(InstId, InstId), bool>,
     /// See [`ReleaseFact::written`].
     pub written: BTreeMap<InstId, (u32, Vec<(i64, u64)>)>,
     /// Streams and their like whose descriptor somebody closed by its number, on some way, and where they are closed.
@@ -292,6 +297,8 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         work: 0,
         ever_bound: FxHashSet::default(),
         handed_out: FxHashMap::default(),
+        released: FxHashMap::default(),
+        behind: FxHashMap::default(),
         counted: FxHashMap::default(),
         counters: FxHashSet::default(),
         floors: Vec::new(),

@@ -1,10 +1,13 @@
 //! What happens to objects: uses, releases, and what is put into them.
 
+use std::collections::BTreeSet;
+
 use caulk_ir::{Callee, InstId, Op, Target};
 use caulk_models::{Effect, FamilyId, FunctionModel};
 
 use crate::engine::Engine;
 use crate::incident::{Doubt, IncidentKind, NotHeap, Use};
+use crate::later::is_behind;
 use crate::merge::{self, BLOCK_SITE, deref_depth};
 use crate::object::{ObjId, ObjState, Object, Status};
 use crate::place::Off;
@@ -17,11 +20,22 @@ const MAX_DEPTH: u32 = 4;
 /// Addresses below this are what a null pointer and a member's offset make.
 const FIRST_PAGE: i64 = 4096;
 
+/// What an object is in every round of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    Call(InstId, u32),
+    Other(ObjId),
+}
+
 impl Engine<'_> {
     /// Reports what is wrong with an object, once on each way. The way goes on as programs mostly do: what else happens there
     /// counts as well, and whoever calls the function may see it return.
     pub(crate) fn tell(&mut self, state: &mut State, kind: IncidentKind, obj: ObjId, at: InstId) {
-        let Some(known) = state.obj(obj).copied().filter(|known| !known.wrong) else { return };
+        let Some(known) = state.obj(obj).copied() else { return };
+        self.blame(obj, &known, at);
+        if known.wrong {
+            return;
+        }
         self.report(kind, state, obj, known.family, at, None);
         if let Some(entry) = state.obj_mut(obj) {
             entry.wrong = true;
@@ -29,12 +43,36 @@ impl Engine<'_> {
     }
 
     /// Something may be wrong with an object that may have been released: whoever did so comes too early, for all that is known.
-    pub(crate) fn suspect(&mut self, kind: IncidentKind, known: &ObjState, at: InstId) {
+    pub(crate) fn suspect(&mut self, kind: IncidentKind, (obj, known): (ObjId, &ObjState), at: InstId) {
         self.suspicions.insert((at, kind));
-        // What a callee made and released on some of its ways is looked at where it did so.
-        let release = known.freed_at.filter(|release| *release != at);
-        if let Some(doubts) = release.and_then(|release| self.releases.get_mut(&release)) {
-            doubts.insert(Doubt::StillReferenced);
+        self.blame(obj, known, at);
+    }
+
+    /// The releases of an object speak against themselves where it is of use to somebody later. That there is an error with
+    /// another one of them already, at the same place, is no excuse; where ways have met, any of them may have been the one.
+    fn blame(&mut self, obj: ObjId, known: &ObjState, at: InstId) {
+        let others = self.released.get(&self.origin(obj)).into_iter().flatten().copied();
+        let all: BTreeSet<InstId> = others.chain(known.freed_at).filter(|release| *release != at).collect();
+        for release in all {
+            // What a callee made and released on some of its ways is looked at where it did so.
+            let Some(doubts) = self.releases.get_mut(&release) else { continue };
+            if doubts.contains(&Doubt::StillReferenced) {
+                continue;
+            }
+            let (function, cfg) = (self.function, &self.cfg);
+            let mut behind =
+                || *self.behind.entry((release, at)).or_insert_with(|| is_behind(function, cfg, at, release));
+            if known.freed_at == Some(release) || behind() {
+                doubts.insert(Doubt::StillReferenced);
+            }
+        }
+    }
+
+    /// Blocks of one call are one, whatever the round.
+    fn origin(&self, obj: ObjId) -> Origin {
+        match *self.terms.object(obj) {
+            Object::Heap { site, sub, .. } => Origin::Call(site, sub),
+            _ => Origin::Other(obj),
         }
     }
 
@@ -57,7 +95,7 @@ impl Engine<'_> {
                     return true;
                 }
                 if known.status.may(Status::FREED) {
-                    self.suspect(IncidentKind::UseAfterFree(how), &known, at);
+                    self.suspect(IncidentKind::UseAfterFree(how), (obj, &known), at);
                 }
                 if how == Use::Write && known.family != self.memory && self.is_write_protected(obj) {
                     return false;
@@ -73,7 +111,7 @@ impl Engine<'_> {
                 let family = self.memory;
                 let perhaps = |known: &ObjState| known.status.may(Status::FREED) && known.status != Status::FREED;
                 if let Some(known) = state.obj(obj).copied().filter(perhaps) {
-                    self.suspect(IncidentKind::UseAfterFree(how), &known, at);
+                    self.suspect(IncidentKind::UseAfterFree(how), (obj, &known), at);
                 }
                 if state.obj(obj).is_some_and(|known| known.status == Status::FREED) {
                     self.tell(state, IncidentKind::UseAfterFree(how), obj, at);
@@ -129,6 +167,7 @@ impl Engine<'_> {
         }
         self.may_release_inputs(state, ptr, at);
         let Some((obj, off)) = self.terms.pointee(ptr) else { return true };
+        self.released.entry(self.origin(obj)).or_default().insert(at);
         match *self.terms.object(obj) {
             Object::Heap { older, .. } => {
                 let Some(known) = state.obj(obj).copied() else { return true };
@@ -151,7 +190,7 @@ impl Engine<'_> {
                 self.note_closed(obj, known.family, at);
                 let bare = known.status.without(Status::FAILED);
                 if bare.may(Status::FREED) && bare != Status::FREED {
-                    self.suspect(IncidentKind::DoubleFree, &known, at);
+                    self.suspect(IncidentKind::DoubleFree, (obj, &known), at);
                 }
                 if bare == Status::FREED {
                     if self.is_tried_again(&known, at) {
@@ -245,7 +284,7 @@ impl Engine<'_> {
                     self.tell(state, IncidentKind::DoubleFree, obj, id);
                 }
                 Object::Heap { .. } if bare.may(Status::FREED) => {
-                    self.suspect(IncidentKind::DoubleFree, &known, id);
+                    self.suspect(IncidentKind::DoubleFree, (obj, &known), id);
                 }
                 _ => {}
             }

@@ -673,13 +673,14 @@ fn loses_part(patch: &Patch, other: &Finding, finding: &Finding) -> bool {
         && !patch.edits.iter().any(|edit| edit.replacement.contains(&own))
 }
 
-/// Paths end at what no program survives: what a release would do there is not known.
+/// Beside an error of the function itself, the same error on another way would not be told from it. And paths end at what no
+/// program survives: of a callee with that it is not known how else it may end.
 fn is_wrong(survey: &Survey, finding: &Finding) -> bool {
     let function = finding.sink.function.as_str();
-    let ends = survey.findings.iter().filter(|other| other.rule == Rule::InvalidFree);
-    let wrong: Vec<&str> = ends.map(|other| other.sink.function.as_str()).collect();
-    // Of a callee with one it is not known how else it may end.
-    wrong.contains(&function) || survey.sides.calls_any(function, &wrong)
+    let errors = || survey.findings.iter().filter(|other| !other.rule.is_leak());
+    let ends: Vec<&str> =
+        errors().filter(|other| other.rule == Rule::InvalidFree).map(|other| other.sink.function.as_str()).collect();
+    errors().any(|other| other.sink.function == function) || survey.sides.calls_any(function, &ends)
 }
 
 /// Gives a file another text.
