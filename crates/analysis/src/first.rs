@@ -10,8 +10,8 @@
 //! ```
 //!
 //! # Invariants
-//! - Only what the program shows counts. A library's variables may have been written by its users, and whatever a function
-//!   mentions that nobody calls: it may run before `main`.
+//! - Only what the program shows counts. A library's variables may have been written by its users; what a function mentions that
+//!   nobody is seen to call may change before `main`, or at any time: a handler, a thread, a callback.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,6 @@ use crate::passing::global_of;
 use crate::place::Off;
 use crate::state::State;
 use crate::term::ZERO;
-use crate::whole::Knowledge;
 
 /// More functions than these are not looked through below a call.
 const MAX_BELOW: usize = 1000;
@@ -39,10 +38,6 @@ pub struct First {
     main: FxHashSet<FuncId>,
     /// By global, who reads or writes it by its name, where nobody else can.
     users: FxHashMap<GlobalId, Vec<FuncId>>,
-    /// Functions whose address is used, and those that they call: whoever calls through a pointer may come there.
-    roaming: FxHashSet<FuncId>,
-    /// Those that functions may mention that nobody is seen to call.
-    doubtful: FxHashSet<GlobalId>,
     /// Written by one function alone, which runs once.
     owned: FxHashMap<GlobalId, FuncId>,
 }
@@ -72,40 +67,31 @@ impl First {
         let is_main = |id: &FuncId| program.function(*id).name == "main";
         let is_start = |id: &FuncId| around.calls[*id].is_empty() && !around.named[*id];
         let main: FxHashSet<FuncId> = program.functions.ids().filter(|id| is_main(id) && is_start(id)).collect();
-        let mut open: Vec<FuncId> = program.functions.ids().filter(|id| !main.contains(id) && is_start(id)).collect();
+        let unseen = |id: &FuncId| around.named[*id] || is_start(id) && !main.contains(id);
+        let mut open: Vec<FuncId> = program.functions.ids().filter(unseen).collect();
         let mut stray: FxHashSet<FuncId> = FxHashSet::default();
         while let Some(id) = open.pop() {
             if stray.insert(id) {
                 open.extend(graph.callees[id].iter().copied());
             }
         }
-        let mut roaming: FxHashSet<FuncId> = FxHashSet::default();
-        let mut open: Vec<FuncId> = program.functions.ids().filter(|id| around.named[*id]).collect();
-        while let Some(id) = open.pop() {
-            if roaming.insert(id) {
-                open.extend(graph.callees[id].iter().copied());
-            }
-        }
         let once = around.once(&main);
-        let mut first = First { main, roaming, ..First::default() };
+        let mut first = First { main, ..First::default() };
         for (global, access) in around.accesses.iter_ids() {
             let known = program.global(global);
             let (unit, _) = program.globals[global];
             let elsewhere = program.units[unit].symbols[known.symbol].linkage == Linkage::Common;
-            if elsewhere || known.thread_local || access.by.iter().any(|id| stray.contains(id)) {
-                first.doubtful.insert(global);
+            let alone = !access.open && !access.by.iter().any(|id| stray.contains(id));
+            if elsewhere || known.thread_local || !alone {
                 continue;
             }
-            if !access.open {
-                let mut users: Vec<FuncId> = access.by.iter().copied().collect();
-                users.sort_unstable();
-                first.users.insert(global, users);
-            }
+            let mut users: Vec<FuncId> = access.by.iter().copied().collect();
+            users.sort_unstable();
+            first.users.insert(global, users);
             let mut writers = access.writers.iter();
             let begins_null = known.init.iter().all(|init| matches!(init.value, InitValue::Int(0, _)));
             if let (Some(owner), None) = (writers.next(), writers.next())
                 && once.contains(owner)
-                && !access.open
                 && (!access.emptied || begins_null)
             {
                 first.owned.insert(global, *owner);
@@ -116,51 +102,24 @@ impl First {
 
     /// Does the function find in the global what it was initialised with?
     pub fn finds(&self, by: FuncId, global: GlobalId) -> bool {
-        !self.doubtful.contains(&global) && (self.main.contains(&by) || self.owned.get(&global) == Some(&by))
+        self.users.contains_key(&global) && (self.main.contains(&by) || self.owned.get(&global) == Some(&by))
     }
 
     /// Is the global neither read nor written while the function runs?
-    pub fn leaves_alone(&self, knowledge: &Knowledge<'_>, callee: FuncId, global: GlobalId) -> bool {
+    pub fn leaves_alone(&self, graph: &CallGraph, callee: FuncId, global: GlobalId) -> bool {
         let Some(users) = self.users.get(&global) else { return false };
         let mut below: FxHashSet<FuncId> = FxHashSet::default();
         let mut open = vec![callee];
         while let Some(id) = open.pop() {
             if below.insert(id) {
-                open.extend(knowledge.graph.callees[id].iter().copied());
+                open.extend(graph.callees[id].iter().copied());
             }
             if below.len() > MAX_BELOW {
                 return false;
             }
         }
-        let roams = users.iter().any(|id| self.roaming.contains(id));
-        let comes_there = users.iter().any(|id| below.contains(id));
-        !comes_there && (!roams || !below.iter().any(|id| goes_anywhere(knowledge, *id)))
+        !users.iter().any(|id| below.contains(id))
     }
-}
-
-/// Whether the function calls through pointers, or lets others do so.
-fn goes_anywhere(knowledge: &Knowledge<'_>, id: FuncId) -> bool {
-    let program = knowledge.program;
-    let (unit, function) = (program.unit_of(id), program.function(id));
-    let is_function = |value: &ValueId| match function.values[*value].kind {
-        ValueKind::Address(symbol, _) => matches!(program.target(unit, symbol), Target::Functions(_)),
-        _ => false,
-    };
-    function.insts.iter().any(|inst| match &inst.op {
-        Op::Call(call) => match call.callee {
-            Callee::Symbol(symbol) => match program.target(unit, symbol) {
-                // At the end of the process, handlers run.
-                Target::Extern(external) => {
-                    knowledge.model(*external).is_none_or(|model| model.returns.never)
-                        || call.args.iter().any(is_function)
-                }
-                Target::Functions(_) => false,
-                Target::Globals(_) => true,
-            },
-            _ => true,
-        },
-        _ => false,
-    })
 }
 
 struct Around<'a> {

@@ -128,7 +128,7 @@ impl<'a> Knowledge<'a> {
 
     /// Is the global neither read nor written while the function runs?
     pub fn leaves_alone(&self, callee: FuncId, id: GlobalId) -> bool {
-        self.first.leaves_alone(self, callee, id)
+        self.first.leaves_alone(&self.graph, callee, id)
     }
 
     pub fn model(&self, id: ExternId) -> Option<&'a FunctionModel> {
