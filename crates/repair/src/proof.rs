@@ -288,9 +288,11 @@ fn releases(
             before.releases.iter().find(|(spot, _)| here(&spot.file) && (spot.line, spot.column) == (line, column));
         found.map(|entry| entry.1)
     });
+    let none = BTreeSet::new();
     let (mut released, mut changed) = (0, BTreeSet::from([finding.sink.function.clone()]));
     let settled = |doubt: Doubt| {
-        let others = matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced | Doubt::Held);
+        let others =
+            matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced | Doubt::Held | Doubt::NotOurs);
         others && only_library(before, after, change, expect)
     };
     let taken_over: BTreeMap<(u32, u32), &BTreeSet<Doubt>> = before
@@ -314,12 +316,12 @@ fn releases(
             for doubt in doubts.iter().filter(|doubt| !had.is_some_and(|had| had.contains(doubt))) {
                 speaks_against(*doubt, expect, finding)?;
             }
-        } else if let Some(known) = old_at(spot, carried) {
+        } else {
+            // A release that no way came to before was there all the same.
+            let known = old_at(spot, carried).unwrap_or(&none);
             if let Some(doubt) = doubts.difference(known).find(|doubt| !settled(**doubt)) {
                 return Err(say(*doubt, finding));
             }
-        } else if let Some(doubt) = doubts.iter().next() {
-            return Err(say(*doubt, finding));
         }
     }
     Ok((released, changed))
@@ -333,8 +335,8 @@ fn is_new(change: &Change, spot: &Spot) -> bool {
 }
 
 /// Whether all that is new are calls of library functions that release. Such a call gives nothing to anybody: that
-/// somebody else may hold what an *old* release is given was so before, and merely not seen, because paths are joined
-/// differently. Whether one of the new calls released it first, is another doubt.
+/// somebody else may hold what an *old* release is given, or that it is a caller's, was so before, and merely not seen,
+/// because paths are joined differently. Whether one of the new calls released it first, is another doubt.
 fn only_library(before: &Survey, after: &Survey, change: &Change, expect: Expect) -> bool {
     let named = |spot: &Spot| {
         let at = change.after.offset_of(spot.line, spot.column.max(1))?;
