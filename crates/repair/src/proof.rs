@@ -290,10 +290,12 @@ fn releases(
     });
     let none = BTreeSet::new();
     let (mut released, mut changed) = (0, BTreeSet::from([finding.sink.function.clone()]));
-    let settled = |doubt: Doubt| {
+    let settled = |doubt: Doubt, known: &BTreeSet<Doubt>| {
         let others =
             matches!(doubt, Doubt::Escaped | Doubt::Lent | Doubt::StillReferenced | Doubt::Held | Doubt::NotOurs);
-        others && only_library(before, after, change, expect)
+        // Of what came from elsewhere it was not known before which block it is, either.
+        let unknown = doubt == Doubt::Blurred && known.contains(&Doubt::NotOurs);
+        (others || unknown) && only_library(before, after, change, expect)
     };
     let taken_over: BTreeMap<(u32, u32), &BTreeSet<Doubt>> = before
         .releases
@@ -319,7 +321,7 @@ fn releases(
         } else {
             // A release that no way came to before was there all the same.
             let known = old_at(spot, carried).unwrap_or(&none);
-            if let Some(doubt) = doubts.difference(known).find(|doubt| !settled(**doubt)) {
+            if let Some(doubt) = doubts.difference(known).find(|doubt| !settled(**doubt, known)) {
                 return Err(say(*doubt, finding));
             }
         }
