@@ -308,7 +308,7 @@ impl Engine<'_> {
                 let fresh = ObjState { freed_at: None, lost: false, lost_at: None, ..*known };
                 if older {
                     let id = self.terms.intern_object(Object::Heap { site: id, sub: obj.0, older: true });
-                    let joined = state.obj(id).map_or(fresh, |old| old.join(fresh));
+                    let joined = state.obj(id).map_or(fresh, |old| ObjState { single: false, ..old.join(fresh) });
                     state.set_obj(id, joined);
                 } else {
                     self.allocate(&mut state, id, obj.0, fresh, false);
@@ -383,7 +383,12 @@ impl Engine<'_> {
                 entry.freed_at = entry.freed_at.or(Some(id));
             }
             if known.escaped {
-                self.escape(&mut state, ptr);
+                let target = self.terms.pointee(ptr).map(|(obj, _)| obj);
+                match target.filter(|&obj| self.is_left_alone(before, &translation.args, translation.callee, obj)) {
+                    // Where paths were merged, somebody may have it as far as they tell; its value says that nobody has.
+                    Some(obj) => self.escape_contents(&mut state, obj),
+                    None => self.escape(&mut state, ptr),
+                }
             }
             let told = |entry: &ObjState| entry.doubted >= known.doubted && entry.unsettled >= known.unsettled;
             if (known.doubted || known.unsettled)

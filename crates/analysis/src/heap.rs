@@ -178,8 +178,9 @@ impl Engine<'_> {
                     return true;
                 }
                 if older || off == Off::Some {
+                    let is_it = known.single && off == Off::At(0) && known.status == Status::LIVE;
                     if let Some(entry) = state.obj_mut(obj) {
-                        entry.status = entry.status.join(Status::FREED);
+                        entry.status = if is_it { Status::FREED } else { entry.status.join(Status::FREED) };
                         entry.freed_at = Some(at);
                     }
                     return true;
