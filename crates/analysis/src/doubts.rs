@@ -58,7 +58,7 @@ impl Engine<'_> {
                             if known.lent {
                                 doubts.push(Doubt::Lent);
                             }
-                            if self.is_bereft(state, obj, known.family) {
+                            if self.is_bereft(state, obj, known.family, at) {
                                 doubts.push(Doubt::Bereft);
                             }
                             let nothing = self.may_be_asked_for_nothing(state, obj, at);
@@ -148,8 +148,8 @@ impl Engine<'_> {
     }
 
     /// `setvbuf(f, buf, …); free(buf);`: who closes the stream now writes into what is gone. A stream into memory writes
-    /// there, too.
-    fn is_bereft(&self, state: &State, obj: ObjId, family: FamilyId) -> bool {
+    /// there, too. (A destructor that releases what its maker made has an order of its own.)
+    fn is_bereft(&self, state: &State, obj: ObjId, family: FamilyId, at: InstId) -> bool {
         let spec = &self.models.families[family];
         if spec.is_memory || spec.is_integer {
             return false;
@@ -166,7 +166,7 @@ impl Engine<'_> {
             _ => false,
         };
         held.into_iter().any(|term| self.terms.mentions(term).iter().any(|block| gone(*block)))
-            || state.objs.iter().any(|(block, _)| beside(*block) && gone(*block))
+            || state.objs.iter().any(|(block, known)| beside(*block) && gone(*block) && known.freed_at != Some(at))
     }
 
     /// Who is given nothing but numbers has nothing to fill a block with: `malloc(size)`.
