@@ -36,9 +36,11 @@ impl Engine<'_> {
         if known.wrong {
             return;
         }
+        // What is returned may be all right, if nobody looks at it.
+        let is_returned = kind == IncidentKind::UseAfterFree(Use::Returned);
         self.report(kind, state, obj, known.family, at, None);
         if let Some(entry) = state.obj_mut(obj) {
-            entry.wrong = true;
+            entry.wrong = !is_returned;
         }
     }
 
@@ -178,6 +180,9 @@ impl Engine<'_> {
                     return true;
                 }
                 if older || off == Off::Some {
+                    if older && known.status.may(Status::FREED) && known.freed_at != Some(at) {
+                        self.suspect(IncidentKind::DoubleFree, (obj, &known), at);
+                    }
                     let is_it = known.single && off == Off::At(0) && known.status == Status::LIVE;
                     if let Some(entry) = state.obj_mut(obj) {
                         entry.status = if is_it { Status::FREED } else { entry.status.join(Status::FREED) };
