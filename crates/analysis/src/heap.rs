@@ -180,7 +180,7 @@ impl Engine<'_> {
                     return true;
                 }
                 if older || off == Off::Some {
-                    if older && known.status.may(Status::FREED) && known.freed_at != Some(at) {
+                    if known.status.without(Status::FAILED) == Status::FREED && known.freed_at != Some(at) {
                         self.suspect(IncidentKind::DoubleFree, (obj, &known), at);
                     }
                     let is_it = known.single && off == Off::At(0) && known.status == Status::LIVE;
