@@ -383,12 +383,7 @@ impl Engine<'_> {
                 entry.freed_at = entry.freed_at.or(Some(id));
             }
             if known.escaped {
-                let target = self.terms.pointee(ptr).map(|(obj, _)| obj);
-                match target.filter(|&obj| self.is_left_alone(before, &translation.args, translation.callee, obj)) {
-                    // Where paths were merged, somebody may have it as far as they tell; its value says that nobody has.
-                    Some(obj) => self.escape_contents(&mut state, obj),
-                    None => self.escape(&mut state, ptr),
-                }
+                self.escape(&mut state, ptr);
             }
             let told = |entry: &ObjState| entry.doubted >= known.doubted && entry.unsettled >= known.unsettled;
             if (known.doubted || known.unsettled)

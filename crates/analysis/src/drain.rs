@@ -121,6 +121,14 @@ impl Engine<'_> {
                 _ => roots.push(arg),
             }
         }
+        // A variable of this function may lie there: `top = &frame;`.
+        let shared = |holder: ObjId| match self.terms.object(holder) {
+            Object::Stack(_) => false,
+            Object::Heap { .. } => state.obj(holder).is_some_and(ObjState::is_given_away),
+            _ => true,
+        };
+        roots.extend(state.cells.iter().filter(|entry| shared(entry.0.0)).map(|entry| entry.1.term));
+        roots.extend(state.weak.iter().filter(|entry| shared(entry.0)).map(|entry| entry.1));
         let reached = self.reachable(state, roots);
         alone.retain(|&obj| {
             let shared = state.obj(obj).is_some_and(ObjState::is_given_away) || self.is_referenced_outside(state, obj);

@@ -57,15 +57,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Someone we cannot see may keep what lies in the object, but not the object.
-    pub(crate) fn escape_contents(&mut self, state: &mut State, obj: ObjId) {
-        let held: SmallVec<[TermId; 8]> =
-            state.cells_of(obj).map(|entry| entry.1.term).chain(state.weak_of(obj)).collect();
-        for term in held {
-            self.escape(state, term);
-        }
-    }
-
     /// Marks objects without a reference as lost and forgets those that no longer matter.
     /// `at`: the instruction that may have destroyed the last reference. `result`: the function
     /// returns this, and its locals are gone.
