@@ -188,6 +188,8 @@ pub(crate) struct Engine<'a> {
     pub put_away: BTreeSet<u32>,
     /// Some paths were not followed to their end.
     pub cut: bool,
+    /// Local variables whose address somebody has who is not seen: who is called later may look there.
+    pub exposed: FxHashSet<ObjId>,
     /// The objects that each object was put into, on any way, and by which store.
     pub ever_within: FxHashMap<ObjId, BTreeSet<(ObjId, Option<InstId>)>>,
     /// Blocks that were exchanged for a larger one, with that one.
@@ -305,6 +307,7 @@ fn engine<'a>(knowledge: &'a Knowledge<'a>, id: FuncId, limits: Limits) -> Engin
         emptied: FxHashSet::default(),
         put_away: BTreeSet::new(),
         cut: false,
+        exposed: FxHashSet::default(),
         ever_within: FxHashMap::default(),
         grown: BTreeSet::new(),
         asked: FxHashMap::default(),

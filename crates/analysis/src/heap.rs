@@ -372,6 +372,9 @@ impl Engine<'_> {
 
     /// The value is put into an object, by a store that its way tells of or anyhow.
     pub(crate) fn note_within(&mut self, state: &mut State, holder: ObjId, term: TermId, at: Option<InstId>) {
+        if self.exposed.contains(&holder) {
+            self.lend(state, self.terms.mentions(term).to_vec());
+        }
         if !matches!(self.terms.object(holder), Object::Stack(_)) {
             self.put_away.extend(crate::drain::parameters_in(&self.terms, term));
             self.note_emptied(term, Some(holder));

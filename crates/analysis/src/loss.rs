@@ -41,6 +41,7 @@ impl Engine<'_> {
             let obj = self.terms.intern_object(Object::Deref(input));
             state.give_away_input(obj, self.memory);
         }
+        self.exposed.extend(reached.iter().filter(|id| matches!(self.terms.object(*id), Object::Stack(_))));
         let is_there = |status: Status| status.without(Status::FAILED).join(Status::LIVE);
         for id in reached.iter() {
             if state.obj(id).is_some_and(|obj| !obj.is_given_away() || obj.status != is_there(obj.status))

@@ -395,6 +395,8 @@ impl Engine<'_> {
                     && let Some((owner, _)) = self.terms.pointee(ptr)
                 {
                     state.add_weak(&self.terms, owner, held);
+                    let variable = self.terms.pointee(held).map(|(obj, _)| obj);
+                    self.exposed.extend(variable.filter(|obj| matches!(self.terms.object(*obj), Object::Stack(_))));
                 }
             }
             _ => return Some(false),

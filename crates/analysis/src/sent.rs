@@ -111,7 +111,7 @@ impl Engine<'_> {
         }
     }
 
-    fn lend(&self, state: &mut State, objects: Vec<ObjId>) {
+    pub(crate) fn lend(&self, state: &mut State, objects: Vec<ObjId>) {
         for obj in objects {
             if state.obj(obj).is_some_and(|known| !known.lent)
                 && let Some(known) = state.obj_mut(obj)
